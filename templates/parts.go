@@ -1,0 +1,14 @@
+package templates
+
+import "strings"
+
+func fieldID(name string) string {
+	return "f-" + strings.NewReplacer(".", "-", "[", "-", "]", "").Replace(name)
+}
+
+func orText(t string) string {
+	if t == "" {
+		return "text"
+	}
+	return t
+}
