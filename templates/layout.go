@@ -12,13 +12,13 @@ import (
 
 // modules are the bare names that our ES modules import each other by; the import map gives them hashed addresses.
 func modules() []string {
-	return []string{"live", "chart", "dom", "format", "keys", "runs", "run", "rollouts", "trajectory", "newrun"}
+	return []string{"live", "chart", "dom", "format", "keys", "runs", "rollouts", "tokens"}
 }
 
 // importMap writes the import map, which lets modules import each other by name although addresses carry hashes.
 func importMap(p Page) templ.Component {
 	return templ.ComponentFunc(func(_ context.Context, w io.Writer) error {
-		m := map[string]string{"uplot": p.asset("vendor/uplot/uPlot.esm.js")}
+		m := map[string]string{}
 		for _, name := range modules() {
 			m["app/"+name] = p.asset("js/" + name + ".js")
 		}

@@ -34,6 +34,7 @@ type Page struct {
 	Script string   // module of the page below js/, without ".js"; empty: none
 	Keys   []Key    // the page's own shortcuts, shown under "?"
 	Wide   bool     // use the whole width
+	Charts bool     // load the chart library
 }
 
 // Key is one keyboard shortcut.
