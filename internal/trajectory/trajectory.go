@@ -89,6 +89,12 @@ type Trajectory struct {
 	StartedAt       time.Time `json:"started_at"`
 	EndedAt         time.Time `json:"ended_at"`
 
+	// Totals that the store fills in, so that lists can show them without reading the conversation.
+	NumTurns        int    `json:"num_turns,omitempty"`
+	TurnLetters     string `json:"letters,omitempty"` // policy letters of the turns
+	NumTokens       int    `json:"num_tokens,omitempty"`
+	NumActionTokens int    `json:"num_action_tokens,omitempty"`
+
 	Tools []Tool    `json:"tools,omitempty"`
 	Open  []Message `json:"open"`
 	Turns []Turn    `json:"turns"`
