@@ -105,6 +105,7 @@ func (s *Server) fail(r *request, k kind, err error) {
 		s.log.LogAttrs(r.Context(), slog.LevelError, "request failed", slog.String("request", r.id),
 			slog.String("path", r.c.Request().URL.Path), slog.Any("err", err))
 	}
+	setRetryAfter(r.c.Response().Header(), err)
 	if k == api {
 		_ = r.c.JSON(status, errorBody{errorDetail{e.Code, e.Message, e.Field}})
 		return
@@ -114,6 +115,7 @@ func (s *Server) fail(r *request, k kind, err error) {
 	if e.Field != "" {
 		what = e.Field + ": " + what
 	}
+	_ = s.identify(r, page) // so that a signed-in user keeps the frame
 	id := ""
 	if status >= 500 {
 		id = r.id

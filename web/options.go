@@ -3,58 +3,71 @@ package web
 
 import (
 	"context"
-	"io/fs"
 	"log/slog"
 	"net/url"
 	"time"
 
 	"agentrl/internal/auth"
+	"agentrl/internal/env"
 	"agentrl/internal/experiment"
+	"agentrl/internal/live"
+	"agentrl/internal/metric"
+	"agentrl/internal/queue"
 	"agentrl/internal/store"
+	"agentrl/internal/trajectory"
 )
 
-// Store is the part of the store that pages and API use.
+// Store is the part of store.API that pages and API use: all of it except leases and what workers write.
 type Store interface {
 	store.Users
+	store.Runs
 	store.Saved
-	runStore
-	recordStore
+	Series(ctx context.Context, q metric.Query) ([]metric.Series, error)
+	Summaries(ctx context.Context, runID int64) ([]metric.Summary, error)
+	Groups(ctx context.Context, f store.GroupFilter) ([]experiment.Group, int64, error)
+	Trajectories(ctx context.Context, f store.TrajectoryFilter) ([]trajectory.Trajectory, int64, error)
+	Trajectory(ctx context.Context, id string) (trajectory.Trajectory, error)
+	TrajectoryTokens(ctx context.Context, id string) (tokens []int32, logprobs, train []float32, err error)
 	Ping(ctx context.Context) error
 }
 
-// runStore is experiments, runs, jobs and workers without the leases, which are the workers' business.
-type runStore interface {
-	store.Runs
-}
-
-// recordStore is what pages read of a run's records.
-type recordStore interface {
-	readRecords
-}
-
-// Enqueuer hands a queued run to the queue. SQL is the truth: an error is logged and repaired by reconciliation.
+// Enqueuer hands a queued run to the queue. SQL is the truth: its error is logged, and reconciliation delivers later.
 type Enqueuer interface {
-	EnqueueRun(ctx context.Context, run experiment.Run) error
+	Enqueue(ctx context.Context, run experiment.Run) error
 }
 
-// Options is everything the server is given. Logger, Clock and Static have defaults.
+// Inspector looks into the delivery queue.
+type Inspector interface {
+	Queues(ctx context.Context) ([]queue.Stats, error)
+	Find(ctx context.Context, runID int64) ([]queue.Delivery, error)
+}
+
+// Tasks lists the tasks that can be trained on, with their sizes; env.Gateway implements it.
+type Tasks interface {
+	Specs(ctx context.Context) ([]env.Spec, error)
+}
+
+// Options is everything the server is given. Store, Auth, Hub, Enqueuer and BaseURL are needed; Inspector, Tasks,
+// Publisher, Logger and Clock may be nil.
 type Options struct {
 	Store     Store
+	Auth      *auth.Service
+	Hub       *live.Hub
+	Publisher live.Publisher // tells lists about changes that pages make
 	Enqueuer  Enqueuer
+	Inspector Inspector
+	Tasks     Tasks
 	BaseURL   *url.URL // what browsers use; https gives __Host- cookies and HSTS
 	Addr      string   // listen address for Start
-	Static    fs.FS    // nil: the embedded files
 	Logger    *slog.Logger
 	Clock     func() time.Time
 	Version   string
-	SetupPath string // one-time path of the first-run setup, empty once an account exists
 }
 
-// role names read better in the route table without their package.
+// Role names read better in the route table without their package.
 const (
 	anyone     = auth.Role("") // also without signing in
 	viewer     = auth.Viewer
-	annotator  = auth.Annotator
 	researcher = auth.Researcher
 	admin      = auth.Admin
 )

@@ -22,9 +22,11 @@ type request struct {
 	user auth.User
 	role auth.Role // of the session or token; empty: anonymous
 	// token is set when the request was authenticated by a bearer token.
-	token bool
-	nonce string
-	form  *formData
+	token       bool
+	nonce       string
+	form        *formData
+	sessionHash []byte
+	identified  bool
 }
 
 func (r *request) Context() context.Context { return r.c.Request().Context() }
@@ -41,11 +43,20 @@ func (r *request) Param(name string) string { return r.c.Param(name) }
 
 // ID is a path parameter that must be a positive number; anything else does not exist.
 func (r *request) ID(name string) (int64, error) {
-	n, err := strconv.ParseInt(r.c.Param(name), 10, 64)
-	if err != nil || n <= 0 {
+	n, err := parseID(r.c.Param(name))
+	if err != nil {
 		return 0, errs.New(errs.NotFound, "there is nothing at this address: %q is not a number", clip(r.c.Param(name), 40))
 	}
 	return n, nil
+}
+
+// parseID reads a positive number.
+func parseID(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err == nil && n <= 0 {
+		err = strconv.ErrRange
+	}
+	return n, err
 }
 
 // Query is a query parameter, trimmed.
