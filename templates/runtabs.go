@@ -29,10 +29,11 @@ func endOptions() []Option {
 
 // turnsOf is the number of turns. Lists carry the turns' headers without their messages.
 func turnsOf(t trajectory.Trajectory) string {
-	if len(t.Turns) == 0 {
+	n := max(len(t.Turns), t.NumTurns)
+	if n == 0 {
 		return NotApplicable
 	}
-	return strconv.Itoa(len(t.Turns))
+	return strconv.Itoa(n)
 }
 
 func trainedWord(t trajectory.Trajectory) string {

@@ -206,7 +206,7 @@ func RolloutsPage(p Page, v RolloutsView) templ.Component {
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
-					templ_7745c5c3_Err = Letters(t.Letters()).Render(ctx, templ_7745c5c3_Buffer)
+					templ_7745c5c3_Err = Letters(headerLetters(t)).Render(ctx, templ_7745c5c3_Buffer)
 					if templ_7745c5c3_Err != nil {
 						return templ_7745c5c3_Err
 					}
