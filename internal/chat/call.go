@@ -147,13 +147,13 @@ func (c *Compact) parseCall(part []int32) (trajectory.ToolCall, error) {
 			}
 			continue
 		}
-		text := c.tok.DecodeText(fields[j])
+		text := clean(c.tok.DecodeText(fields[j]))
 		if text == "" && !a.required {
 			continue
 		}
 		var value []byte
 		if a.text {
-			value, _ = json.Marshal(clean(text)) // a valid string always marshals
+			value, _ = json.Marshal(text) // a valid string always marshals
 		} else if value = []byte(text); !json.Valid(value) {
 			return trajectory.ToolCall{}, fmt.Errorf("tool %s: argument %s is not JSON", s.name, a.name)
 		}

@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"encoding/json"
 	"slices"
 
 	"agentrl/internal/errs"
@@ -13,11 +14,12 @@ const (
 )
 
 // build makes a tokenizer of our own layout: ids 0 to 255 are the bytes, then the merges, then the special tokens.
-func build(merges []pair, special []string, split splitter) (*Tokenizer, error) {
+func build(merges []pair, special []string, split splitter, pre json.RawMessage) (*Tokenizer, error) {
 	t := &Tokenizer{
 		tokens: make([][]byte, 256, 256+len(merges)),
 		merges: slices.Clone(merges),
 		split:  split,
+		pre:    pre,
 	}
 	for i := range 256 {
 		t.tokens[i] = []byte{byte(i)}
@@ -63,6 +65,9 @@ func (t *Tokenizer) finish() {
 		if id, ok := byBytes[string(t.tokens[p.a])+string(t.tokens[p.b])]; ok {
 			t.rank[p] = merged{int32(r), id}
 		}
+	}
+	if t.ignoreMerges {
+		t.whole = byBytes
 	}
 	t.cache = make(map[string][]int32)
 }

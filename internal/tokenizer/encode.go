@@ -11,6 +11,7 @@ func (t *Tokenizer) Encode(text string) []int32 { return t.AppendEncode(nil, tex
 
 // AppendEncode appends the ids of text to dst.
 func (t *Tokenizer) AppendEncode(dst []int32, text string) []int32 {
+	text = t.normalize(text)
 	for len(text) > 0 {
 		n := t.split(text)
 		dst = t.appendWord(dst, text[:n])
@@ -29,6 +30,11 @@ func (t *Tokenizer) appendWord(dst []int32, word string) []int32 {
 		t.mu.RUnlock()
 		if ok {
 			return append(dst, ids...)
+		}
+	}
+	if t.ignoreMerges {
+		if id, ok := t.whole[word]; ok {
+			return append(dst, id)
 		}
 	}
 	start := len(dst)

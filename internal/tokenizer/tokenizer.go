@@ -1,11 +1,12 @@
 // Package tokenizer turns text into token ids and back: byte-level BPE with a trainer, special tokens and the
 // tokenizer.json format.
 //
-// Any byte sequence, valid UTF-8 or not, encodes and decodes to itself. Text never becomes a special token; those are
+// Any byte sequence, valid UTF-8 or not, encodes and decodes to itself, unless a loaded tokenizer normalises texts. Text never becomes a special token; those are
 // only reachable by id.
 package tokenizer
 
 import (
+	"encoding/json"
 	"sync"
 )
 
@@ -19,6 +20,11 @@ type Tokenizer struct {
 	rank    map[pair]merged
 	split   splitter
 	size    int
+
+	nfc             bool            // texts are normalised before they are split
+	ignoreMerges    bool            // words that are tokens are not merged up
+	normalizer, pre json.RawMessage // as in tokenizer.json
+	whole           map[string]int32
 
 	mu    sync.RWMutex
 	cache map[string][]int32 // encodings of words seen before

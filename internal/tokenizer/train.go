@@ -45,7 +45,7 @@ func Train(texts iter.Seq[string], opt TrainOptions) (*Tokenizer, error) {
 	tr := newTrainer(counts)
 	for len(tr.tokens) < opt.VocabSize-len(opt.Special) && tr.step(opt.MinFrequency) {
 	}
-	return build(tr.merges, opt.Special, splitWords)
+	return build(tr.merges, opt.Special, splitWords, preWords())
 }
 
 // trainer keeps the words as id sequences and an index from pairs to the words that hold them.
