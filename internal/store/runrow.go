@@ -31,8 +31,8 @@ type runRow struct {
 	WorkerID      string
 	StopRequested string
 	ForkedFrom    int64
-	progressRow   `gorm:"embedded"`
-	CreatedAt     int64 `gorm:"autoCreateTime:false"`
+	P             progressRow `gorm:"embedded"`
+	CreatedAt     int64       `gorm:"autoCreateTime:false"`
 	StartedAt     int64
 	FinishedAt    int64
 	UpdatedAt     int64  `gorm:"autoUpdateTime:false"`
@@ -85,7 +85,7 @@ func (r progressRow) progress() experiment.Progress {
 func (r runRow) run() experiment.Run {
 	return experiment.Run{ID: r.ID, ExperimentID: r.ExperimentID, Experiment: r.Experiment, Name: r.Name, OwnerID: r.OwnerID,
 		State: experiment.State(r.State), Reason: r.Reason, Queue: r.Queue, Seed: uint64(r.Seed), Attempt: r.Attempt,
-		WorkerID: r.WorkerID, StopRequested: r.StopRequested, ForkedFrom: r.ForkedFrom, Progress: r.progress(),
+		WorkerID: r.WorkerID, StopRequested: r.StopRequested, ForkedFrom: r.ForkedFrom, Progress: r.P.progress(),
 		CreatedAt: fromMicros(r.CreatedAt), StartedAt: fromMicros(r.StartedAt), FinishedAt: fromMicros(r.FinishedAt),
 		UpdatedAt: fromMicros(r.UpdatedAt)}
 }

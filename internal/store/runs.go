@@ -28,7 +28,7 @@ func (s *Store) CreateRun(ctx context.Context, r experiment.Run) (experiment.Run
 		p.RewardMean, p.PassRate, p.EvalPass = unknownReward, unknownRate, unknownRate
 	}
 	row := runRow{ExperimentID: r.ExperimentID, Name: text(r.Name), OwnerID: r.OwnerID, State: string(experiment.Queued),
-		Queue: text(r.Queue), Seed: int64(r.Seed), ForkedFrom: r.ForkedFrom, progressRow: p, CreatedAt: now, UpdatedAt: now}
+		Queue: text(r.Queue), Seed: int64(r.Seed), ForkedFrom: r.ForkedFrom, P: p, CreatedAt: now, UpdatedAt: now}
 	var out experiment.Run
 	err = s.write(ctx, "create run", func(tx *gorm.DB) error {
 		res := tx.Model(&experimentRow{}).Where("id = ?", r.ExperimentID).Update("runs", gorm.Expr("runs + 1"))
