@@ -132,36 +132,40 @@ func (c *Compact) parseCall(part []int32) (trajectory.ToolCall, error) {
 			return trajectory.ToolCall{}, fmt.Errorf("there is no tool %q; the tools are %s", clean(name), strings.Join(c.names(), ", "))
 		}
 		fields = fields[1:]
-	} else if len(part) == 0 {
-		fields = nil
+	}
+	values := make([]string, len(fields))
+	for j, f := range fields {
+		values[j] = clean(c.tok.DecodeText(f))
+	}
+	if len(c.tools) == 1 && len(values) == 1 && values[0] == "" {
+		values = nil // without a name before it an empty argument cannot be told from none
 	}
 	s := c.schemas[i]
-	if len(fields) > len(s.args) {
-		return trajectory.ToolCall{}, fmt.Errorf("tool %s takes at most %d arguments, got %d", s.name, len(s.args), len(fields))
+	if len(values) > len(s.args) {
+		return trajectory.ToolCall{}, fmt.Errorf("tool %s takes at most %d arguments, got %d", s.name, len(s.args), len(values))
 	}
 	obj := bytes.NewBufferString("{")
 	for j, a := range s.args {
-		if j >= len(fields) {
+		if j >= len(values) {
 			if a.required {
 				return trajectory.ToolCall{}, fmt.Errorf("tool %s: argument %s is missing", s.name, a.name)
 			}
 			continue
 		}
-		text := clean(c.tok.DecodeText(fields[j]))
+		text := values[j]
 		if text == "" && !a.required {
 			continue
 		}
 		var value []byte
 		if a.text {
-			value, _ = json.Marshal(text) // a valid string always marshals
+			value = quote(text)
 		} else if value = []byte(text); !json.Valid(value) {
 			return trajectory.ToolCall{}, fmt.Errorf("tool %s: argument %s is not JSON", s.name, a.name)
 		}
 		if obj.Len() > 1 {
 			obj.WriteByte(',')
 		}
-		key, _ := json.Marshal(a.name)
-		obj.Write(key)
+		obj.Write(quote(a.name))
 		obj.WriteByte(':')
 		obj.Write(value)
 	}
@@ -207,6 +211,15 @@ func (c *Compact) describe() string {
 
 // clean replaces broken UTF-8, which a policy may write but messages may not hold.
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+// quote writes a JSON string, leaving <, > and & readable.
+func quote(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(s) // writing a string to memory cannot fail
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
 
 func splitIDs(ids []int32, sep int32) [][]int32 {
 	var parts [][]int32
