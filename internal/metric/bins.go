@@ -50,11 +50,11 @@ func Exact(list []Bucket) bool {
 }
 
 // BucketsPerSeries bounds the buckets of each of n series of one chart so that the chart draws at most 24,000 points
-// (dashboard.md 5): each bucket is drawn as minimum, maximum and mean.
+// (dashboard.md 5), five numbers per bucket: first, minimum, maximum, last and mean.
 func BucketsPerSeries(px, n int) int {
 	const drawn = 24000
 	if n < 1 {
 		n = 1
 	}
-	return max(1, min(px, drawn/3/n))
+	return max(1, min(px, drawn/5/n))
 }
