@@ -19,7 +19,11 @@ type newRun struct {
 	ForkedFrom   int64
 }
 
-const defaultExperiment = "default"
+const (
+	defaultExperiment = "default"
+	maxExperimentName = 120
+	maxDescription    = 4000
+)
 
 // taskNames lists the tasks that can be played, for validation; nil, which checks nothing, when they are not known.
 func (s *Server) taskNames(ctx context.Context) []string {
@@ -80,17 +84,17 @@ func (s *Server) findExperiment(r *request, id int64, name string) (experiment.E
 
 // createExperiment checks the texts and inserts the experiment. Conflict: the name is taken.
 func (s *Server) createExperiment(r *request, name, description string) (experiment.Experiment, error) {
-	if err := checkName("name", name, 120); err != nil {
+	if err := checkName("name", name, maxExperimentName); err != nil {
 		return experiment.Experiment{}, err
 	}
-	if err := checkText("description", description, 4000); err != nil {
+	if err := checkText("description", description, maxDescription); err != nil {
 		return experiment.Experiment{}, err
 	}
 	ex, err := s.store.CreateExperiment(r.Context(), experiment.Experiment{Name: name, Description: description, OwnerID: r.user.ID})
 	if err != nil {
 		return ex, err
 	}
-	s.record(r, "experiment.create", "experiment/"+strconv.FormatInt(ex.ID, 10), nil, map[string]any{"name": name})
+	s.record(r, "experiment.create", experimentObject(ex.ID), nil, map[string]any{"name": name})
 	return ex, nil
 }
 
@@ -173,3 +177,5 @@ func (s *Server) record(r *request, action, object string, before, after any) {
 }
 
 func runObject(id int64) string { return "run/" + strconv.FormatInt(id, 10) }
+
+func experimentObject(id int64) string { return "experiment/" + strconv.FormatInt(id, 10) }

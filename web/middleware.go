@@ -131,7 +131,7 @@ func (s *Server) recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set("Content-Security-Policy", policy(requestOf(c).nonce))
+		h.Set("Content-Security-Policy", contentPolicy(requestOf(c).nonce))
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "same-origin")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -144,8 +144,8 @@ func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// policy is the content security policy of dashboard.md 7 for a nonce.
-func policy(nonce string) string {
+// contentPolicy is the content security policy of dashboard.md 7 for a nonce.
+func contentPolicy(nonce string) string {
 	return "default-src 'none'; script-src 'nonce-" + nonce + "' 'strict-dynamic'; style-src 'self' 'nonce-" + nonce +
 		"'; connect-src 'self'; img-src 'self' data:; font-src 'self'; base-uri 'none'; object-src 'none'; " +
 		"form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types htmx"

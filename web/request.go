@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,14 @@ func (r *request) Can(min auth.Role) bool { return r.role.Allows(min) }
 
 // Param is a path parameter.
 func (r *request) Param(name string) string { return r.c.Param(name) }
+
+// PathText is a path parameter with its percent escapes undone; broken ones stay as they are.
+func (r *request) PathText(name string) string {
+	if v, err := url.PathUnescape(r.c.Param(name)); err == nil {
+		return v
+	}
+	return r.c.Param(name)
+}
 
 // ID is a path parameter that must be a positive number; anything else does not exist.
 func (r *request) ID(name string) (int64, error) {
