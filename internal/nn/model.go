@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"agentrl/internal/errs"
+	"agentrl/internal/nn/kernel"
 )
 
 // Param is one named tensor, row-major; Data is the model's own memory.
@@ -83,6 +84,7 @@ type Model struct {
 	cfg  Config
 	lay  layout
 	flat []float32
+	kn   kernel.Kernel
 }
 
 // NewModel draws weights N(0, 0.02), residual projections scaled by 1/sqrt(2*layers), norms 1; seed fixes them.
@@ -90,7 +92,11 @@ func NewModel(cfg Config, seed uint64) (*Model, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Model{cfg: cfg, lay: layoutOf(cfg)}
+	kn, err := kernel.FromEnv()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{cfg: cfg, lay: layoutOf(cfg), kn: kn}
 	m.flat = make([]float32, m.lay.size)
 	rng := rand.New(rand.NewPCG(seed, 0x6e6e))
 	normal := func(at, n int, std float64) {
@@ -125,7 +131,7 @@ func (m *Model) Params() []Param { return params(m.cfg, m.flat) }
 
 // Clone copies the model.
 func (m *Model) Clone() *Model {
-	return &Model{cfg: m.cfg, lay: m.lay, flat: append([]float32(nil), m.flat...)}
+	return &Model{cfg: m.cfg, lay: m.lay, kn: m.kn, flat: append([]float32(nil), m.flat...)}
 }
 
 // CopyFrom takes over the weights of a model of the same architecture.
