@@ -12,7 +12,7 @@ import (
 
 // modules are the bare names that our ES modules import each other by; the import map gives them hashed addresses.
 func modules() []string {
-	return []string{"live", "chart", "dom", "format", "keys", "runs", "rollouts", "tokens"}
+	return []string{"dom", "keys", "live", "chart", "rollouts"}
 }
 
 // importMap writes the import map, which lets modules import each other by name although addresses carry hashes.
