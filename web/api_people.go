@@ -4,7 +4,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"agentrl/internal/auth"
@@ -287,10 +286,4 @@ func (s *Server) auditPage(r *request) ([]auth.AuditEntry, string, error) {
 		next = strconv.FormatInt(all[len(all)-1].ID, 10)
 	}
 	return all, next, nil
-}
-
-func trimAll(v ...*string) {
-	for _, p := range v {
-		*p = strings.TrimSpace(*p)
-	}
 }

@@ -238,10 +238,7 @@ func nums(v []float32) []num {
 	return out
 }
 
-const (
-	maxSeriesRuns   = 100
-	maxSeriesPoints = 24000 // drawn points per chart (dashboard.md 5)
-)
+const maxSeriesRuns = 100
 
 // bucketJSON is metric.Bucket with null for what is not a number: a bucket of NaN values only.
 type bucketJSON struct {
@@ -294,7 +291,7 @@ func (r *request) seriesQuery() (metric.Query, error) {
 		}
 	}
 	px, err := r.QueryInt("px", 1200, 1, 4000)
-	q.Px = max(1, min(int(px), maxSeriesPoints/len(q.Runs)))
+	q.Px = metric.BucketsPerSeries(int(px), len(q.Runs))
 	return q, err
 }
 
@@ -303,16 +300,31 @@ func (s *Server) apiSeries(r *request) error {
 	if err != nil {
 		return err
 	}
-	out, err := s.seriesOf(r.Context(), q)
+	format := r.Query("format")
+	if format != "" && format != "buckets" && format != "columns" {
+		return errs.Field("format", "must be buckets or columns, not %q", clip(format, 40))
+	}
+	all, err := s.seriesOf(r.Context(), q)
 	if err != nil {
 		return err
+	}
+	if format == "columns" {
+		return answerList(r, metric.Compact(all), "", nil)
+	}
+	out := make([]seriesJSON, 0, len(all))
+	for _, se := range all {
+		j := seriesJSON{se, make([]bucketJSON, len(se.Buckets))}
+		for i, b := range se.Buckets {
+			j.Buckets[i] = bucketJSON{b.X0, b.X1, num(b.First), num(b.Min), num(b.Max), num(b.Last), num(b.Sum), b.Count, b.NaN}
+		}
+		out = append(out, j)
 	}
 	return answerList(r, out, "", nil)
 }
 
 // seriesOf reads the live cursors first and the points after them: a point may then come twice, which its step tells,
 // but never be missing.
-func (s *Server) seriesOf(ctx context.Context, q metric.Query) ([]seriesJSON, error) {
+func (s *Server) seriesOf(ctx context.Context, q metric.Query) ([]metric.Series, error) {
 	seq := map[int64]int64{}
 	for _, id := range q.Runs {
 		n, err := s.o.Hub.LastSeq(ctx, live.MetricsTopic(id))
@@ -322,19 +334,10 @@ func (s *Server) seriesOf(ctx context.Context, q metric.Query) ([]seriesJSON, er
 		seq[id] = n
 	}
 	all, err := s.store.Series(ctx, q)
-	if err != nil {
-		return nil, err
+	for i := range all {
+		all[i].Seq = seq[all[i].RunID]
 	}
-	out := make([]seriesJSON, 0, len(all))
-	for _, se := range all {
-		se.Seq = seq[se.RunID]
-		j := seriesJSON{se, make([]bucketJSON, len(se.Buckets))}
-		for i, b := range se.Buckets {
-			j.Buckets[i] = bucketJSON{b.X0, b.X1, num(b.First), num(b.Min), num(b.Max), num(b.Last), num(b.Sum), b.Count, b.NaN}
-		}
-		out = append(out, j)
-	}
-	return out, nil
+	return all, err
 }
 
 // oneOf accepts the empty string and the allowed words, with "-" in front for descending.

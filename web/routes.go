@@ -1,6 +1,8 @@
 package web
 
 import (
+	"slices"
+
 	"agentrl/internal/auth"
 )
 
@@ -28,7 +30,14 @@ type handler func(*request) error
 
 // routes is the whole table. A test walks it for every role.
 func (s *Server) routes() []route {
-	var all []route
-	all = append(all, s.pageRoutes()...)
+	return slices.Concat(s.systemRoutes(), s.signRoutes(), s.settingsRoutes(), s.adminRoutes(), s.savedRoutes(), s.pageRoutes(), s.apiRoutes())
+}
+
+// apiRoutes are the JSON API; openapi.yaml describes each of them.
+func (s *Server) apiRoutes() []route {
+	all := slices.Concat(s.apiExperimentRoutes(), s.apiRunRoutes(), s.apiRecordRoutes(), s.apiSavedRoutes(), s.apiPeopleRoutes(), s.apiSystemRoutes())
+	for i := range all {
+		all[i].Kind = api
+	}
 	return all
 }

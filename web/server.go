@@ -13,6 +13,7 @@ import (
 	"github.com/a-h/templ"
 	"github.com/labstack/echo/v4"
 
+	"agentrl/internal/errs"
 	"agentrl/static"
 )
 
@@ -36,10 +37,8 @@ type Server struct {
 	cross   *http.CrossOriginProtection
 	sockets *sockets
 	table   []route
-
-	mu   sync.Mutex
-	http *http.Server
-	done chan error
+	http    *http.Server
+	serving sync.WaitGroup
 }
 
 // New builds the server and its routes; it starts nothing.
@@ -65,6 +64,11 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.sockets = newSockets()
+	s.http = &http.Server{
+		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
 	s.echo = echo.New()
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.handleError
@@ -82,50 +86,40 @@ func New(o Options) (*Server, error) {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
 
-// Start listens on Options.Addr and serves in the background until Shutdown; it returns the address in use. A second
-// call is an error.
+// Start listens on Options.Addr and serves in the background until Shutdown; it returns the address in use.
 func (s *Server) Start(ctx context.Context) (net.Addr, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.http != nil {
-		return nil, errors.New("web: already started")
-	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", s.o.Addr)
 	if err != nil {
-		return nil, err
+		return nil, errs.Wrap(errs.Unavailable, err, "cannot listen on %s", s.o.Addr)
 	}
-	s.http = &http.Server{
-		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
-	}
-	s.done = make(chan error, 1)
-	srv, done := s.http, s.done
-	go func() { done <- srv.Serve(l) }()
+	s.serving.Add(1)
+	go func() {
+		defer s.serving.Done()
+		if err := s.Serve(l); err != nil {
+			s.log.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "serving ended", slog.Any("err", err))
+		}
+	}()
 	return l.Addr(), nil
+}
+
+// Serve answers connections of l until Shutdown, which is no error.
+func (s *Server) Serve(l net.Listener) error {
+	if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
 
 // Shutdown stops taking requests, ends live connections and waits for the rest until ctx ends. It may be called twice
 // and before Start.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.mu.Lock()
-	srv, done := s.http, s.done
-	s.done = nil
-	s.mu.Unlock()
 	s.sockets.closeAll()
-	if srv == nil {
-		return nil
-	}
-	err := srv.Shutdown(ctx)
+	err := s.http.Shutdown(ctx)
 	if err != nil {
-		_ = srv.Close()
+		err = errors.Join(err, s.http.Close())
 	}
-	if done != nil {
-		if e := <-done; !errors.Is(e, http.ErrServerClosed) && err == nil {
-			err = e
-		}
-	}
+	s.serving.Wait()
 	s.sockets.wait()
 	return err
 }
