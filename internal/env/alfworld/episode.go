@@ -266,6 +266,7 @@ func (e *episode) search(seed uint64) (string, error) {
 	for _, c := range e.p.Commands() {
 		possible[c] = true
 	}
-	s := &searcher{k: e.known, t: e.p.g.wanted(), wording: e.conf.Wording, seed: seed, possible: possible}
+	s := &searcher{k: e.known, t: e.p.g.wanted(), wording: e.conf.Wording, seed: seed, possible: possible,
+		uniform: e.conf.Data == "" && e.conf.Level == 0}
 	return s.next()
 }

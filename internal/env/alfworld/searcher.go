@@ -13,6 +13,7 @@ type searcher struct {
 	wording  string
 	seed     uint64
 	possible map[string]bool // what can be typed now
+	uniform  bool            // nothing is more likely anywhere, as at level 0
 }
 
 // wanted is the goal as its sentence tells it: classes only.
@@ -197,7 +198,11 @@ func (s *searcher) ordered(places []string, class string) []string {
 	list := make([]ranked, len(places))
 	for i, p := range places {
 		u := (float64(mix(s.seed, p)>>11) + 0.5) / (1 << 53)
-		list[i] = ranked{p, math.Log(prior(class, classOf(p))) - math.Log(-math.Log(u))}
+		weight := 1.0
+		if !s.uniform {
+			weight = prior(class, classOf(p))
+		}
+		list[i] = ranked{p, math.Log(weight) - math.Log(-math.Log(u))}
 	}
 	slices.SortStableFunc(list, func(a, b ranked) int {
 		switch {
