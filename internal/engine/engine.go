@@ -109,3 +109,12 @@ type Engine interface {
 	Load(ctx context.Context, dir string) (keep map[string]Version, err error)
 	Close() error
 }
+
+// Referencer is implemented by engines with Capabilities.KLReference: they keep one frozen set of weights for the KL
+// term. Save and Load carry it along.
+type Referencer interface {
+	// SetReference freezes the current weights as the reference.
+	SetReference(ctx context.Context) error
+	// ForwardReference is Forward with the reference weights; an error without SetReference.
+	ForwardReference(ctx context.Context, batch []Datum, temperature float64) ([][]float32, error)
+}

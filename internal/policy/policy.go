@@ -31,6 +31,7 @@ type Prompt struct {
 	IDs        []int32
 	CacheKey   string
 	Constraint Constraint // nil: free
+	Stops      []int32    // tokens that end the generation; empty: the end token of the engine's tokenizer
 }
 
 // Completion is what a policy wrote. Logprobs[i] is log-softmax at the sampling temperature, before truncation, of
@@ -54,4 +55,10 @@ type Policy interface {
 	ID() string
 	Version() int64 // optimizer step of the weights in use; constant for external models
 	Generate(ctx context.Context, p Prompt, s Sampling) (Completion, error)
+}
+
+// Forgetter is implemented by policies that keep a KV cache between turns. Forget frees what is kept under a key; call
+// it when the episode has ended. Unknown keys are ignored.
+type Forgetter interface {
+	Forget(cacheKey string)
 }

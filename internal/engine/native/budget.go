@@ -1,0 +1,71 @@
+package native
+
+import (
+	"fmt"
+	"strings"
+
+	"agentrl/internal/errs"
+	"agentrl/internal/nn"
+)
+
+// Budget is what the engine may use of memory (compute.md 9).
+type Budget struct {
+	Parts []BudgetPart
+	Limit int64 // bytes
+}
+
+// BudgetPart is one line of the budget.
+type BudgetPart struct {
+	Name  string
+	Bytes int64
+}
+
+// newBudget computes the parts and fills in the default of opt.CacheBytes.
+func newBudget(c nn.Config, opt *Options) Budget {
+	n := int64(c.NumParams())
+	l, d := int64(c.Layers), int64(c.Dim)
+	sequence := 8 * l * int64(c.KVDim()) * int64(c.Context)
+	if opt.CacheBytes <= 0 {
+		opt.CacheBytes = 2 * int64(opt.MaxBatch) * sequence
+	}
+	versions := int64(opt.Versions)
+	return Budget{
+		Limit: opt.MemoryLimit,
+		Parts: []BudgetPart{
+			{"trainer (weights, gradients, two moments)", 16 * n},
+			{"reference for the KL term", 4 * n},
+			{fmt.Sprintf("%d published versions", versions), 4 * n * versions},
+			{"their copies laid out for decoding", 4 * n * versions},
+			{fmt.Sprintf("activations of %d tokens", opt.MicroBatchTokens), int64(opt.MicroBatchTokens) * 4 * (l*15*d + 2*int64(c.Vocab))},
+			{fmt.Sprintf("KV cache of %d live sequences of %d tokens", opt.MaxBatch, c.Context), int64(opt.MaxBatch) * sequence},
+			{"KV cache kept between turns", opt.CacheBytes},
+		},
+	}
+}
+
+// Total is the sum of all parts in bytes.
+func (b Budget) Total() (sum int64) {
+	for _, p := range b.Parts {
+		sum += p.Bytes
+	}
+	return sum
+}
+
+// String is the table as text.
+func (b Budget) String() string {
+	var s strings.Builder
+	for _, p := range b.Parts {
+		fmt.Fprintf(&s, "%10.1f MB  %s\n", float64(p.Bytes)/1e6, p.Name)
+	}
+	fmt.Fprintf(&s, "%10.1f MB  in all", float64(b.Total())/1e6)
+	return s.String()
+}
+
+func (b Budget) check() error {
+	if b.Total() <= b.Limit {
+		return nil
+	}
+	return errs.Field("engine.memory_limit",
+		"the engine needs %.1f MB, the limit is %.1f MB; raise the limit or choose a smaller model, context, micro-batch or cache:\n%s",
+		float64(b.Total())/1e6, float64(b.Limit)/1e6, b)
+}
