@@ -37,4 +37,19 @@ const (
 	WarmupAccuracy  = "warmup/accuracy"
 	WarmupTokensPS  = "warmup/tokens_per_s"
 	WarmupGradNorm  = "warmup/grad_norm"
+
+	WarmupLearningRate = "warmup/learning_rate"
+	StaleCopyMean      = "staleness/stale_copy_mean" // ages of the stale copy's tokens; staleness/* is the current policy's
+	StaleCopyMax       = "staleness/stale_copy_max"
+	StaleShare         = "staleness/stale_copy_share" // share of trained tokens that the stale copy wrote
+	EvalReward         = "eval/reward"
+	EvalPassK          = "eval/pass@" // eval/pass@<k> for k = 2, 4, ...
+	EvalIncomplete     = "eval/incomplete"
+	RatioMean          = "train/ratio_mean"
+	LogprobDiffMean    = "train/logprob_diff_mean"
+	TaskNormSkipped    = "adv/task_norm_skipped"
+	BatchTrajectories  = "pipeline/batch_trajectories"
+	Excluded           = "pipeline/excluded_trajectories"
+	StepSeconds        = "throughput/step_s"
+	WaitSeconds        = "throughput/wait_s" // of the step: waiting for rollouts
 )

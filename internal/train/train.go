@@ -34,6 +34,9 @@ type EngineSpec struct {
 	Conf        experiment.EngineConf
 }
 
+// Episodes of a run beyond pipeline.concurrency that an evaluation may play beside the rollouts.
+const evalConcurrency = 64
+
 // Deps is what a run needs from outside. Every field is required except Live, Log, Now and Progress.
 type Deps struct {
 	// NewEngine builds the engine with fresh weights; a resumed run loads its checkpoint into it.
