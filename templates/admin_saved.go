@@ -68,11 +68,11 @@ func savedOptions(list []experiment.Saved) []Option {
 
 func dryFacts(d DryView) string {
 	return Count(int64(d.Groups)) + " groups of one sample each, " + Count(int64(d.Trajectories)) + " trajectories of " +
-		Count(int64(d.Turns)) + " turns. Tasks are drawn by weight for every group, so the counts of one batch vary around these."
+		Count(int64(d.Turns)) + " turns. Tasks are interleaved by weight, so every batch comes close to the means; every sample comes once before any comes again."
 }
 
 func dryExample(d DryView) string {
-	s := "The draws that a run with this seed makes for its first groups"
+	s := "The first batch of a run with this seed"
 	if len(d.Example) < d.Groups {
 		s += ", " + Count(int64(len(d.Example))) + " of " + Count(int64(d.Groups)) + " groups shown"
 	}
@@ -91,4 +91,11 @@ func batchesText(t DryTask) string {
 		return NotApplicable
 	}
 	return Count(int64(t.Batches + 0.5))
+}
+
+func drySample(g DryGroup) string {
+	if g.Sample < 0 {
+		return g.Task
+	}
+	return g.Task + " #" + idText(g.Sample)
 }

@@ -258,13 +258,13 @@ func dryView(d dryRun) *templates.DryView {
 	v := &templates.DryView{Groups: d.Groups, Trajectories: d.Trajectories, Turns: d.Turns, Mode: d.Mode}
 	for _, t := range d.Tasks {
 		v.Tasks = append(v.Tasks, templates.DryTask{Task: t.Task, Code: t.Code, Weight: t.Weight, Share: t.Share, Groups: t.Groups,
-			Trajectories: t.Trajectories, Batches: t.Batches, Samples: t.Samples})
+			Trajectories: t.Trajectories, Batches: t.Batches, Samples: t.Samples, Drawn: t.Drawn})
 	}
 	for _, m := range d.Policies {
 		v.Policies = append(v.Policies, templates.DryPolicy{Policy: m.Policy, Letter: m.Letter, Share: m.Share, Turns: m.Turns, Pure: m.Pure, Drawn: m.Drawn})
 	}
 	for _, g := range d.Example {
-		v.Example = append(v.Example, templates.DryGroup{Number: g.Group, Members: g.Members})
+		v.Example = append(v.Example, templates.DryGroup{Number: g.Group, Task: g.Task, Sample: g.Sample, Members: g.Members})
 	}
 	return v
 }

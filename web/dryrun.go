@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"agentrl/internal/env"
-	"agentrl/internal/errs"
 	"agentrl/internal/experiment"
 	"agentrl/internal/policy"
+	"agentrl/internal/rollout"
 )
 
 // dryInput says of which mix and pool a batch would be made.
@@ -30,16 +30,17 @@ type dryRun struct {
 	Example      []dryGroup `json:"example"` // the first groups of the drawn batch
 }
 
-// dryTask is the share of one task. Samples is 0 when the task's size is not known here.
+// dryTask is the share of one task. Samples is 0 when the task's size is not known here; Drawn counts the example.
 type dryTask struct {
 	Task         string  `json:"task"`
 	Code         string  `json:"code,omitempty"`
 	Weight       float64 `json:"weight"`
 	Share        float64 `json:"share"`
-	Groups       float64 `json:"groups"`       // expected per batch
-	Trajectories float64 `json:"trajectories"` // expected per batch
+	Groups       float64 `json:"groups"`       // per batch, on average
+	Trajectories float64 `json:"trajectories"` // per batch, on average
 	Samples      int64   `json:"samples,omitempty"`
-	Batches      float64 `json:"batches_per_pass,omitempty"` // batches until every sample has come once, on average
+	Batches      float64 `json:"batches_per_pass,omitempty"` // batches until every sample has come once
+	Drawn        int     `json:"drawn"`                      // groups of the example
 }
 
 // dryShare is one policy's part. Turns is expected per batch of trajectories with Turns turns; Drawn counts the example.
@@ -53,51 +54,80 @@ type dryShare struct {
 	Pure float64 `json:"pure"`
 }
 
-// dryGroup is the policies of one group's members, a letter per turn.
+// dryGroup is one drawn group: its sample, and the policies of its members' turns, a letter per turn. Task is empty
+// without a mix, Sample -1 where the task's size is not known.
 type dryGroup struct {
 	Group   int64    `json:"group"`
-	Members []string `json:"members"`
+	Task    string   `json:"task,omitempty"`
+	Sample  int64    `json:"sample"`
+	Members []string `json:"members,omitempty"`
 }
 
 const dryExamples = 8
 
-// dry computes a dry run. The policy draws are the pool's own, so an example with a run's seed shows that run's draws.
+// dry computes a dry run. The example is drawn by the mix and the pool that runs use, so with a run's seed it shows that
+// run's first batch.
 func dry(in dryInput, specs []env.Spec) (dryRun, error) {
 	out := dryRun{Groups: in.Prompts, Trajectories: in.Prompts * in.GroupSize, Turns: in.Turns, Mode: in.Pool.Mode}
+	groups := make([]dryGroup, in.Prompts)
+	for i := range groups {
+		groups[i] = dryGroup{Group: int64(i), Sample: -1}
+	}
+	if len(in.Mix) > 0 {
+		if err := drawTasks(&out, groups, in, specs); err != nil {
+			return out, err
+		}
+	}
+	if in.Pool.Mode != "" {
+		pool, err := policy.NewPool(in.Pool, in.Seed)
+		if err != nil {
+			return out, renamed(err, "pool")
+		}
+		drawPolicies(&out, groups, pool, in)
+	}
+	out.Example = groups[:min(len(groups), dryExamples)]
+	return out, nil
+}
+
+func drawTasks(out *dryRun, groups []dryGroup, in dryInput, specs []env.Spec) error {
 	known := map[string]env.Spec{}
 	for _, sp := range specs {
 		known[sp.Task] = sp
 	}
 	var sum float64
+	var mix []rollout.MixTask
 	for _, t := range in.Mix {
 		sum += t.Weight
+		mix = append(mix, rollout.MixTask{Task: t.Task, Weight: t.Weight, Samples: max(1, known[t.Task].Samples)})
 	}
-	if len(in.Mix) > 0 && (sum <= 0 || math.IsInf(sum, 0) || math.IsNaN(sum)) {
-		return out, errs.Field("mix", "the weights must add up to a positive number")
+	mixer, err := rollout.NewMixer(mix, in.Seed)
+	if err != nil {
+		return renamed(err, "mix")
+	}
+	drawn := map[string]int{}
+	for i := range groups {
+		d := mixer.Next()
+		drawn[d.Task]++
+		groups[i].Task = d.Task
+		if known[d.Task].Samples > 0 {
+			groups[i].Sample = d.Sample
+		}
 	}
 	for _, t := range in.Mix {
 		share := t.Weight / sum
 		d := dryTask{
 			Task: t.Task, Code: known[t.Task].Code, Weight: t.Weight, Share: share, Groups: share * float64(in.Prompts),
-			Trajectories: share * float64(out.Trajectories), Samples: known[t.Task].Samples,
+			Trajectories: share * float64(out.Trajectories), Samples: known[t.Task].Samples, Drawn: drawn[t.Task],
 		}
 		if d.Groups > 0 && d.Samples > 0 {
 			d.Batches = float64(d.Samples) / d.Groups
 		}
 		out.Tasks = append(out.Tasks, d)
 	}
-	if in.Pool.Mode == "" {
-		return out, nil
-	}
-	pool, err := policy.NewPool(in.Pool, in.Seed)
-	if err != nil {
-		return out, err
-	}
-	drawPolicies(&out, pool, in)
-	return out, nil
+	return nil
 }
 
-func drawPolicies(out *dryRun, pool *policy.Pool, in dryInput) {
+func drawPolicies(out *dryRun, groups []dryGroup, pool *policy.Pool, in dryInput) {
 	members := pool.Members()
 	for _, m := range members {
 		pure := m.Share
@@ -108,8 +138,7 @@ func drawPolicies(out *dryRun, pool *policy.Pool, in dryInput) {
 			Policy: m.Policy, Letter: m.Letter, Share: m.Share, Turns: m.Share * float64(out.Trajectories*in.Turns), Pure: pure,
 		})
 	}
-	for g := range in.Prompts {
-		row := dryGroup{Group: int64(g)}
+	for g := range groups {
 		for m := range in.GroupSize {
 			letters := make([]byte, 0, in.Turns)
 			for t := range in.Turns {
@@ -117,10 +146,7 @@ func drawPolicies(out *dryRun, pool *policy.Pool, in dryInput) {
 				out.Policies[i].Drawn++
 				letters = append(letters, members[i].Letter...)
 			}
-			row.Members = append(row.Members, string(letters))
-		}
-		if g < dryExamples {
-			out.Example = append(out.Example, row)
+			groups[g].Members = append(groups[g].Members, string(letters))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"agentrl/internal/errs"
+	"agentrl/internal/runfile"
 	"agentrl/templates"
 )
 
@@ -87,6 +88,8 @@ type errorDetail struct {
 	Code    errs.Code `json:"code"`
 	Message string    `json:"message"`
 	Field   string    `json:"field,omitempty"`
+	// Problems are those of a refused run file.
+	Problems []runfile.Problem `json:"problems,omitempty"`
 }
 
 // fail answers with an error: a JSON body for the API, a page otherwise.
@@ -107,7 +110,11 @@ func (s *Server) fail(r *request, k kind, err error) {
 	}
 	setRetryAfter(r.c.Response().Header(), err)
 	if k == api {
-		_ = r.c.JSON(status, errorBody{errorDetail{e.Code, e.Message, e.Field}})
+		d := errorDetail{Code: e.Code, Message: e.Message, Field: e.Field}
+		if p := (*problemsError)(nil); errors.As(err, &p) {
+			d.Problems = p.Problems
+		}
+		_ = r.c.JSON(status, errorBody{d})
 		return
 	}
 	title, action, href := errorWords(e.Code)

@@ -157,7 +157,7 @@ func (so *socket) obey(o order) error {
 // refuse tells the page what was wrong with its order.
 func (so *socket) refuse(topic string, err error) {
 	e := showable(err)
-	data, _ := json.Marshal(errorDetail{e.Code, e.Message, e.Field})
+	data, _ := json.Marshal(errorDetail{Code: e.Code, Message: e.Message, Field: e.Field})
 	so.send(clip(topic, 120), live.Error, data)
 }
 
