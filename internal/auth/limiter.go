@@ -28,7 +28,9 @@ type strikes struct {
 	until time.Time
 }
 
-func newLimiter(now func() time.Time) *limiter { return &limiter{keys: map[string]*strikes{}, now: now} }
+func newLimiter(now func() time.Time) *limiter {
+	return &limiter{keys: map[string]*strikes{}, now: now}
+}
 
 // attempt counts a try as failed before it is made, so that tries at the same moment count too, and returns how long to
 // wait instead if it may not be made now. A success is told with forget.
