@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+func report(b *testing.B, f func() ([]Figure, error)) {
+	b.Helper()
+	for range b.N {
+		figures, err := f()
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, x := range figures {
+			b.Logf("%-55s %10.1f %s  %.2f of %s", x.Name, x.Value, x.Unit, x.Ratio, x.Baseline)
+		}
+	}
+}
+
+func BenchmarkGEMM(b *testing.B) {
+	report(b, func() ([]Figure, error) { return GEMM(context.Background()) })
+}
+
+func BenchmarkTrain(b *testing.B) {
+	for _, p := range []string{"pico", "nano", "micro"} {
+		b.Run(p, func(b *testing.B) {
+			report(b, func() ([]Figure, error) { return Train(context.Background(), p, TrainOptions{}) })
+		})
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, p := range []string{"pico", "nano"} {
+		for _, n := range []int{1, 8, 32} {
+			b.Run(fmt.Sprintf("%s/%d", p, n), func(b *testing.B) {
+				report(b, func() ([]Figure, error) { return Decode(context.Background(), p, n, 0) })
+			})
+		}
+	}
+}
+
+func TestFiguresAreMeasured(t *testing.T) {
+	t.Parallel()
+	d, err := Decode(context.Background(), "pico", 2, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Train(context.Background(), "pico", TrainOptions{Length: 32, Tokens: 64, Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(d, tr...) {
+		if f.Name == "" || f.Unit == "" || !(f.Value > 0) {
+			t.Errorf("figure %+v", f)
+		}
+	}
+	if _, err := Train(context.Background(), "giant", TrainOptions{}); err == nil {
+		t.Error("an unknown size must be refused")
+	}
+}
