@@ -32,10 +32,11 @@ const maxStateFile = 64 << 20
 type checkpoints struct {
 	data string // data directory
 	rel  string // folder below it
+	hook func(point string)
 }
 
-func newCheckpoints(data string, runID int64) *checkpoints {
-	return &checkpoints{data: data, rel: filepath.Join("runs", fmt.Sprint(runID), "checkpoints")}
+func newCheckpoints(data string, runID int64, hook func(point string)) *checkpoints {
+	return &checkpoints{hook: hook, data: data, rel: filepath.Join("runs", fmt.Sprint(runID), "checkpoints")}
 }
 
 func (c *checkpoints) root() string { return filepath.Join(c.data, c.rel) }
@@ -142,12 +143,14 @@ func (c *checkpoints) write(ctx context.Context, s state, fill func(dir string) 
 	if err := os.RemoveAll(final); err != nil {
 		return info, err
 	}
+	c.hook("checkpoint-rename")
 	if err := os.Rename(temp, final); err != nil {
 		return info, err
 	}
 	if err := syncPath(c.root()); err != nil {
 		return info, err
 	}
+	c.hook("checkpoint-done")
 	return info, c.mark(name)
 }
 
@@ -155,6 +158,7 @@ func (c *checkpoints) fill(ctx context.Context, dir string, s *state, fill func(
 	if err := fill(dir); err != nil {
 		return err
 	}
+	c.hook("checkpoint-write")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err

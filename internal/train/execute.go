@@ -44,6 +44,9 @@ func execute(ctx context.Context, d Deps, run experiment.Run, lease experiment.L
 	if d.Progress == nil {
 		d.Progress = func(Progress) {}
 	}
+	if d.Hook == nil {
+		d.Hook = func(string) {}
+	}
 	d.Log = d.Log.With("run", run.ID, "attempt", lease.Attempt)
 	l := &loop{d: d, run: run, lease: lease, cfg: run.Config, began: d.Now()}
 	err := l.guarded(ctx)
@@ -197,6 +200,7 @@ func (l *loop) publish(ctx context.Context, topic string, kind live.Kind, items 
 
 // commit stores one step with a few tries, so that a short absence of the database does not end a run.
 func (l *loop) commit(ctx context.Context, c experiment.StepCommit) error {
+	l.d.Hook("commit")
 	var err error
 	for try := range 5 {
 		if try > 0 {
@@ -213,6 +217,7 @@ func (l *loop) commit(ctx context.Context, c experiment.StepCommit) error {
 	}
 	switch {
 	case err == nil:
+		l.d.Hook("commit-done")
 		l.published(ctx, c)
 		return nil
 	case errors.Is(err, experiment.ErrFenced), ctx.Err() != nil:

@@ -40,6 +40,7 @@ func (f *feed) Started(t *trajectory.Trajectory) {
 
 // Turn announces a finished turn.
 func (f *feed) Turn(t *trajectory.Trajectory, turn *trajectory.Turn) {
+	f.l.d.Hook("rollout-turn")
 	data, err := json.Marshal(turn)
 	if err != nil {
 		return

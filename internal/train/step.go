@@ -188,10 +188,12 @@ func (l *loop) update(ctx context.Context) error {
 	}
 	waited := l.d.Now().Sub(began)
 	b.advantages(l.cfg.Algorithm)
+	l.d.Hook("optimizer-step")
 	out, stats, err := l.optimize(ctx, b)
 	if err != nil {
 		return err
 	}
+	l.d.Hook("optimizer-done")
 	version := l.st.Step // the version that was updated
 	l.st.Step++
 	if err := l.publishWeights(ctx, engine.Version(l.st.Step)); err != nil {

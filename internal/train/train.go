@@ -51,6 +51,9 @@ type Deps struct {
 	// a checkpoint.
 	Stop     <-chan struct{}
 	Progress func(Progress)
+	// Hook, which may be nil, is told when a named point of the run is passed, on the goroutine that passes it. Tests of
+	// recovery stop the process there.
+	Hook func(point string)
 }
 
 // Progress is one line for a person or a script that watches a headless run.

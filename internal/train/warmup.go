@@ -120,6 +120,7 @@ func (l *loop) warmupStep(ctx context.Context, batch []engine.Datum) ([]metric.P
 	if err := l.optimized(ctx, stats); err != nil {
 		return nil, err
 	}
+	l.d.Hook("warmup-step")
 	l.st.WarmupStep++
 	tokens := 0
 	for _, d := range batch {
