@@ -64,18 +64,7 @@ func (s *Store) Job(ctx context.Context, id int64) (experiment.Job, error) {
 
 // JobCounts counts jobs by state; states without jobs are absent.
 func (s *Store) JobCounts(ctx context.Context) (map[experiment.JobState]int64, error) {
-	var rows []struct {
-		State string
-		N     int64
-	}
-	if err := s.read(ctx).Model(&jobRow{}).Select("state, count(*) AS n").Group("state").Find(&rows).Error; err != nil {
-		return nil, fail("job counts", err)
-	}
-	out := make(map[experiment.JobState]int64, len(rows))
-	for _, r := range rows {
-		out[experiment.JobState(r.State)] = r.N
-	}
-	return out, nil
+	return counts[experiment.JobState](s.read(ctx), "jobs")
 }
 
 // addJob inserts a pending job for a run.

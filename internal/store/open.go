@@ -69,6 +69,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	s.log.InfoContext(ctx, "database open", slog.String("dialect", s.Dialect()))
 	return s, nil
 }
 

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"agentrl/internal/errs"
 	"agentrl/internal/trajectory"
@@ -21,11 +23,20 @@ type conversation struct {
 	Turns []trajectory.Turn    `json:"turns"`
 }
 
+// packMessages refuses rewards that are not finite; metrics that are not are left out, as an environment's odd figure
+// must not cost the episode.
 func (s *Store) packMessages(t *trajectory.Trajectory) ([]byte, error) {
-	turns := t.Turns
+	turns := slices.Clone(t.Turns)
 	for i := range turns {
-		if !finite(turns[i]) {
-			return nil, errs.New(errs.Invalid, "trajectory %s, turn %d: rewards and metrics must be finite numbers", t.ID, i)
+		if !finite(turns[i].Reward) {
+			return nil, errs.New(errs.Invalid, "trajectory %s, turn %d: the reward %g is not a finite number", t.ID, i, turns[i].Reward)
+		}
+		for _, v := range turns[i].Metrics {
+			if !finite(v) {
+				turns[i].Metrics = maps.Clone(turns[i].Metrics)
+				maps.DeleteFunc(turns[i].Metrics, func(_ string, v float64) bool { return !finite(v) })
+				break
+			}
 		}
 	}
 	b, err := json.Marshal(conversation{t.Tools, t.Open, turns})
@@ -35,15 +46,7 @@ func (s *Store) packMessages(t *trajectory.Trajectory) ([]byte, error) {
 	return s.enc.EncodeAll(b, nil), nil
 }
 
-func finite(t trajectory.Turn) bool {
-	bad := func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
-	for _, v := range t.Metrics {
-		if bad(v) {
-			return false
-		}
-	}
-	return !bad(t.Reward)
-}
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
 func (s *Store) unpackMessages(data []byte, t *trajectory.Trajectory) error {
 	b, err := s.dec.DecodeAll(data, nil)

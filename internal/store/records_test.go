@@ -47,6 +47,7 @@ func testTrajectory(t *testing.T, f fixture) {
 	l := f.acquire(t, r.ID, "w")
 	e := episode(r.ID, 1, 5, 7, 0)
 	odd := episode(r.ID, 1, 5, 7, 1)
+	odd.Turns[1].Metrics["bad"] = math.Inf(1)
 	odd.Reward, odd.Error, odd.TrainLogprobs, odd.Status = math.NaN(), "lost \x00", nil, trajectory.AgentInvalidAction
 	must(t, f.CommitStep(ctx, l, experiment.StepCommit{Trajectories: []*trajectory.Trajectory{e, odd}}))
 
@@ -72,6 +73,9 @@ func testTrajectory(t *testing.T, f fixture) {
 	}
 	if _, _, tr, err := f.TrajectoryTokens(ctx, odd.ID); err != nil || tr != nil {
 		t.Fatalf("%v %v", tr, err)
+	}
+	if o := got(f.Trajectory(ctx, odd.ID))(t); len(o.Turns[1].Metrics) != 1 || len(odd.Turns[1].Metrics) != 2 {
+		t.Fatalf("%v %v", o.Turns[1].Metrics, odd.Turns[1].Metrics)
 	}
 	_, err = f.Trajectory(ctx, "nope")
 	wantCode(t, err, errs.NotFound)

@@ -64,18 +64,7 @@ func (s *Store) Run(ctx context.Context, id int64) (experiment.Run, error) {
 
 // CountRuns counts runs by state; states without runs are absent.
 func (s *Store) CountRuns(ctx context.Context) (map[experiment.State]int64, error) {
-	var rows []struct {
-		State string
-		N     int64
-	}
-	if err := s.read(ctx).Model(&runRow{}).Select("state, count(*) AS n").Group("state").Find(&rows).Error; err != nil {
-		return nil, fail("count runs", err)
-	}
-	out := make(map[experiment.State]int64, len(rows))
-	for _, r := range rows {
-		out[experiment.State(r.State)] = r.N
-	}
-	return out, nil
+	return counts[experiment.State](s.read(ctx), "runs")
 }
 
 // RequestStop asks for "stop" or "cancel". A queued run ends at once, a running one becomes stopping and its worker
@@ -99,9 +88,6 @@ func (s *Store) RequestStop(ctx context.Context, id int64, sig experiment.Signal
 				end = experiment.Cancelled
 			}
 			set["state"], set["reason"], set["finished_at"] = string(end), "before it started", now
-			if err := endJobs(tx, id, experiment.JobCancelled, "", now); err != nil {
-				return err
-			}
 		case experiment.Running, experiment.Stopping:
 			set["state"] = string(experiment.Stopping)
 			if row.StopRequested == "cancel" || row.StopRequested == string(sig) {
@@ -113,6 +99,11 @@ func (s *Store) RequestStop(ctx context.Context, id int64, sig experiment.Signal
 		}
 		if err := tx.Model(&runRow{}).Where("id = ?", id).Updates(set).Error; err != nil {
 			return err
+		}
+		if row.State == string(experiment.Queued) {
+			if err := endJobs(tx, id, experiment.JobCancelled, "", now); err != nil {
+				return err
+			}
 		}
 		return addEvent(tx, id, row.Attempt, now, "info", string(sig), string(sig)+" asked for")
 	})

@@ -15,7 +15,7 @@ import (
 func runTests() []conformance {
 	return []conformance{
 		{"experiments", testExperiments}, {"create run", testCreateRun}, {"paging", testPaging}, {"filters", testFilters},
-		{"stop and resume", testStopResume}, {"workers", testWorkers}, {"events", testEvents},
+		{"stop and resume", testStopResume}, {"workers", testWorkers}, {"events", testEvents}, {"counters", testCounters},
 	}
 }
 

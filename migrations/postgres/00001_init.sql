@@ -310,3 +310,34 @@ CREATE TABLE prompt_groups (
   PRIMARY KEY (run_id, attempt, step, draw)
 );
 CREATE INDEX prompt_groups_list ON prompt_groups(run_id, superseded, step DESC, draw DESC);
+
+-- How many runs and jobs are in each state, kept by triggers, because pages must not count a million rows. Of two
+-- counters the one that sorts first is changed first, so that transactions do not wait for each other in a circle.
+CREATE TABLE counters (
+  kind  TEXT NOT NULL,
+  state TEXT NOT NULL,
+  n     BIGINT NOT NULL,
+  PRIMARY KEY (kind, state)
+);
+-- +goose StatementBegin
+CREATE FUNCTION count_states() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  change record;
+BEGIN
+  IF TG_OP = 'UPDATE' AND OLD.state = NEW.state THEN
+    RETURN NULL;
+  END IF;
+  FOR change IN
+    SELECT state, d FROM (VALUES
+      (CASE WHEN TG_OP <> 'INSERT' THEN OLD.state END, -1),
+      (CASE WHEN TG_OP <> 'DELETE' THEN NEW.state END, 1)) AS c(state, d)
+    WHERE state IS NOT NULL ORDER BY state
+  LOOP
+    INSERT INTO counters (kind, state, n) VALUES (TG_TABLE_NAME, change.state, change.d)
+      ON CONFLICT (kind, state) DO UPDATE SET n = counters.n + change.d;
+  END LOOP;
+  RETURN NULL;
+END $$;
+-- +goose StatementEnd
+CREATE TRIGGER runs_counted AFTER INSERT OR DELETE OR UPDATE OF state ON runs FOR EACH ROW EXECUTE FUNCTION count_states();
+CREATE TRIGGER jobs_counted AFTER INSERT OR DELETE OR UPDATE OF state ON jobs FOR EACH ROW EXECUTE FUNCTION count_states();

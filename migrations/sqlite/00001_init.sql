@@ -308,3 +308,43 @@ CREATE TABLE prompt_groups (
   PRIMARY KEY (run_id, attempt, step, draw)
 );
 CREATE INDEX prompt_groups_list ON prompt_groups(run_id, superseded, step DESC, draw DESC);
+
+-- How many runs and jobs are in each state, kept by triggers, because pages must not count a million rows.
+CREATE TABLE counters (
+  kind  TEXT NOT NULL,
+  state TEXT NOT NULL,
+  n     BIGINT NOT NULL,
+  PRIMARY KEY (kind, state)
+);
+-- +goose StatementBegin
+CREATE TRIGGER runs_counted AFTER INSERT ON runs BEGIN
+  INSERT INTO counters (kind, state, n) VALUES ('runs', NEW.state, 1) ON CONFLICT (kind, state) DO UPDATE SET n = n + 1;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER runs_recounted AFTER UPDATE OF state ON runs WHEN OLD.state <> NEW.state BEGIN
+  UPDATE counters SET n = n - 1 WHERE kind = 'runs' AND state = OLD.state;
+  INSERT INTO counters (kind, state, n) VALUES ('runs', NEW.state, 1) ON CONFLICT (kind, state) DO UPDATE SET n = n + 1;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER runs_uncounted AFTER DELETE ON runs BEGIN
+  UPDATE counters SET n = n - 1 WHERE kind = 'runs' AND state = OLD.state;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER jobs_counted AFTER INSERT ON jobs BEGIN
+  INSERT INTO counters (kind, state, n) VALUES ('jobs', NEW.state, 1) ON CONFLICT (kind, state) DO UPDATE SET n = n + 1;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER jobs_recounted AFTER UPDATE OF state ON jobs WHEN OLD.state <> NEW.state BEGIN
+  UPDATE counters SET n = n - 1 WHERE kind = 'jobs' AND state = OLD.state;
+  INSERT INTO counters (kind, state, n) VALUES ('jobs', NEW.state, 1) ON CONFLICT (kind, state) DO UPDATE SET n = n + 1;
+END;
+-- +goose StatementEnd
+-- +goose StatementBegin
+CREATE TRIGGER jobs_uncounted AFTER DELETE ON jobs BEGIN
+  UPDATE counters SET n = n - 1 WHERE kind = 'jobs' AND state = OLD.state;
+END;
+-- +goose StatementEnd
