@@ -64,6 +64,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	s.sockets = newSockets()
+	o.Auth.OnEnd(func(int64, []byte) { s.sockets.recheck() })
 	s.http = &http.Server{
 		Handler: s, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: 2 * time.Minute,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
