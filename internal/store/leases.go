@@ -114,10 +114,11 @@ func (s *Store) Renew(ctx context.Context, l experiment.Lease, now time.Time, tt
 }
 
 // SetStart records the checkpoint an attempt began from. From then on points, groups and trajectories of earlier
-// attempts beyond it no longer count. The same values may be given again; Conflict for others.
+// attempts beyond it no longer count. A step of -1 is a start before the evaluation at step 0. The same values may be
+// given again; Conflict for others.
 func (s *Store) SetStart(ctx context.Context, l experiment.Lease, warmup, step int64, kernel string) error {
-	if warmup < 0 || step < 0 {
-		return errs.New(errs.Invalid, "an attempt starts at step 0 or later")
+	if warmup < 0 || step < -1 {
+		return errs.New(errs.Invalid, "an attempt starts at warm-start step 0 or later and at step -1 or later")
 	}
 	return s.write(ctx, "set start", func(tx *gorm.DB) error {
 		if _, err := holds(tx, l); err != nil {
