@@ -28,12 +28,12 @@ func newBackPacks(c Config) backPacks {
 
 func (b *backPacks) load(m *Model) {
 	c, d := m.cfg, m.cfg.Dim
-	kernel.PackN(b.embed, m.flat[m.lay.embed:], c.Vocab, d, d)
+	m.kn.PackN(b.embed, m.flat[m.lay.embed:], c.Vocab, d, d)
 	for i, l := range m.lay.layers {
-		kernel.PackN(b.layers[i].qkv, m.flat[l.qkv:], c.QKVDim(), d, d)
-		kernel.PackN(b.layers[i].o, m.flat[l.o:], d, d, d)
-		kernel.PackN(b.layers[i].gateUp, m.flat[l.gateUp:], 2*c.FFN, d, d)
-		kernel.PackN(b.layers[i].down, m.flat[l.down:], d, c.FFN, c.FFN)
+		m.kn.PackN(b.layers[i].qkv, m.flat[l.qkv:], c.QKVDim(), d, d)
+		m.kn.PackN(b.layers[i].o, m.flat[l.o:], d, d, d)
+		m.kn.PackN(b.layers[i].gateUp, m.flat[l.gateUp:], 2*c.FFN, d, d)
+		m.kn.PackN(b.layers[i].down, m.flat[l.down:], d, c.FFN, c.FFN)
 	}
 }
 
@@ -120,9 +120,9 @@ func (t *Trainer) rowsBack(worker, i int) {
 		t.kn.SiLUGrad(ws.act[j*f:][:f], dgu[:f], dgu[f:], gu[:f], gu[f:], ws.dact[j*f:][:f])
 		t.kn.MulScale(ws.h[j*d:][:d], a.xmid[l][(r+j)*d:][:d], p.norm2, a.rstd2[l][r+j])
 	}
-	kernel.PackNRows(a.actP, ws.act, total, r, n, f, f)
-	kernel.PackNRows(a.h2P, ws.h, total, r, n, d, d)
-	kernel.PackNRows(a.attP, a.att[l][r*d:], total, r, n, d, d)
+	t.kn.PackNRows(a.actP, ws.act, total, r, n, f, f)
+	t.kn.PackNRows(a.h2P, ws.h, total, r, n, d, d)
+	t.kn.PackNRows(a.attP, a.att[l][r*d:], total, r, n, d, d)
 	t.kn.Mul(n, d, 2*f, a.dgu[r*2*f:], 2*f, 1, b.gateUp, 2*f, 0, ws.dh, d, false)
 	gain := a.gain[i*d:][:d]
 	clear(gain)
@@ -151,7 +151,7 @@ func (t *Trainer) qkvBack(worker, i int) {
 		}
 		t.kn.MulScale(ws.h[j*d:][:d], a.x[l][(r+j)*d:][:d], p.norm1, a.rstd1[l][r+j])
 	}
-	kernel.PackNRows(a.h1P, ws.h, total, r, n, d, d)
+	t.kn.PackNRows(a.h1P, ws.h, total, r, n, d, d)
 	t.kn.Mul(n, d, w, a.dqkv[r*w:], w, 1, b.qkv, w, 0, ws.dh, d, false)
 	gain := a.gain[i*d:][:d]
 	clear(gain)
@@ -170,9 +170,9 @@ func (t *Trainer) attnBack(worker, i int) {
 	ws.ensure(c, seq.n)
 	qkv, dqkv := a.qkv[l][seq.start*w:], a.dqkv[seq.start*w:]
 	kAt, vAt := d+g*hd, d+c.KVDim()+g*hd
-	kernel.PackT(ws.kp, qkv[kAt:], seq.n, hd, w)
-	kernel.PackN(ws.kn, qkv[kAt:], seq.n, hd, w)
-	kernel.PackT(ws.vp, qkv[vAt:], seq.n, hd, w)
+	t.kn.PackT(ws.kp, qkv[kAt:], seq.n, hd, w)
+	t.kn.PackN(ws.kn, qkv[kAt:], seq.n, hd, w)
+	t.kn.PackT(ws.vp, qkv[vAt:], seq.n, hd, w)
 	dk, dv := ws.dk[:seq.n*hd], ws.dv[:seq.n*hd]
 	clear(dk)
 	clear(dv)
@@ -208,8 +208,8 @@ func (t *Trainer) attnBackBlock(ws *trainSpace, seq seqSpan, l, h, r, n int, qkv
 		t.kn.SoftGrad(dp[:lim], p[:lim], dp[:lim], t.kn.Dot(p[:lim], dp[:lim]))
 	}
 	t.kn.Mul(n, hd, keys, ws.s2, pad, 1, ws.kn, seq.n, 0, dqkv[r*w+h*hd:], w, false)
-	kernel.PackN(ws.op, do, n, hd, d)
-	kernel.PackN(ws.qp, q, n, hd, w)
+	t.kn.PackN(ws.op, do, n, hd, d)
+	t.kn.PackN(ws.qp, q, n, hd, w)
 	t.kn.Mul(keys, hd, n, ws.s1, 1, pad, ws.op, n, 0, dv, hd, true)
 	t.kn.Mul(keys, hd, n, ws.s2, 1, pad, ws.qp, n, 0, dk, hd, true)
 }

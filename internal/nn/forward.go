@@ -12,7 +12,6 @@ type taskSet struct {
 	loss                                               Loss
 	batch                                              []Datum
 	scales                                             []float64
-	logprobs                                           [][]float32
 	lo, n                                              int // rows of the head block
 	train                                              bool
 	rowsFwd, attnFwd, headRows, headGrad               func(worker, i int)
@@ -36,7 +35,6 @@ type trainSpace struct {
 	dk, dv           []float32
 	qp, op           []float32 // packed query and output-gradient blocks
 	prob             []float32 // [V]
-	hp               []float32
 }
 
 func newTrainSpace(c Config) *trainSpace {
@@ -105,8 +103,8 @@ func (t *Trainer) attnFwd(worker, i int) {
 	hd, width, heads := c.HeadDim(), c.QKVDim(), c.Heads
 	ws.ensure(c, seq.n)
 	rows := a.qkv[l][seq.start*width:]
-	kernel.PackT(ws.kp, rows[c.Dim+g*hd:], seq.n, hd, width)
-	kernel.PackN(ws.vp, rows[c.Dim+c.KVDim()+g*hd:], seq.n, hd, width)
+	t.kn.PackT(ws.kp, rows[c.Dim+g*hd:], seq.n, hd, width)
+	t.kn.PackN(ws.vp, rows[c.Dim+c.KVDim()+g*hd:], seq.n, hd, width)
 	group := heads / c.KVHeads
 	for h := g * group; h < (g+1)*group; h++ {
 		for r := 0; r < seq.n; r += attnRows {

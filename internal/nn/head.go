@@ -114,7 +114,7 @@ func (t *Trainer) headRows(worker, i int) {
 	if !s.train {
 		return
 	}
-	kernel.PackNRows(h.hidP, hid, s.n, r0, n, d, d)
+	t.kn.PackNRows(h.hidP, hid, s.n, r0, n, d, d)
 	t.kn.Mul(n, d, v, logits, v, 1, t.back.embed, v, 0, ws.dh, d, false)
 	gain := t.act.gain[i*d:][:d]
 	clear(gain)

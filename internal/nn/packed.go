@@ -53,15 +53,15 @@ func (p *Packed) load(m *Model) {
 	c, d := p.cfg, p.cfg.Dim
 	copy(p.embed, m.flat[m.lay.embed:])
 	copy(p.norm, m.flat[m.lay.norm:])
-	kernel.PackT(p.head, p.embed, c.Vocab, d, d)
+	p.kn.PackT(p.head, p.embed, c.Vocab, d, d)
 	for i, l := range m.lay.layers {
 		pl := &p.layers[i]
 		copy(pl.norm1, m.flat[l.norm1:])
 		copy(pl.norm2, m.flat[l.norm2:])
-		kernel.PackT(pl.qkv, m.flat[l.qkv:], c.QKVDim(), d, d)
-		kernel.PackT(pl.o, m.flat[l.o:], d, d, d)
-		kernel.PackT(pl.gateUp, m.flat[l.gateUp:], 2*c.FFN, d, d)
-		kernel.PackT(pl.down, m.flat[l.down:], d, c.FFN, c.FFN)
+		p.kn.PackT(pl.qkv, m.flat[l.qkv:], c.QKVDim(), d, d)
+		p.kn.PackT(pl.o, m.flat[l.o:], d, d, d)
+		p.kn.PackT(pl.gateUp, m.flat[l.gateUp:], 2*c.FFN, d, d)
+		p.kn.PackT(pl.down, m.flat[l.down:], d, c.FFN, c.FFN)
 	}
 }
 

@@ -38,7 +38,7 @@ func GEMM(ctx context.Context) ([]Figure, error) {
 			}
 			other = append(other, seconds(30*time.Millisecond, func() { blas(m, n, k, a, b, c) }))
 			whole = append(whole, seconds(30*time.Millisecond, func() {
-				kernel.PackN(p, b, k, n, n)
+				kn.PackN(p, b, k, n, n)
 				kn.Mul(m, n, k, a, k, 1, p, k, 0, c, n, false)
 			}))
 			packed = append(packed, seconds(30*time.Millisecond, func() { kn.Mul(m, n, k, a, k, 1, p, k, 0, c, n, false) }))

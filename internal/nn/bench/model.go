@@ -121,7 +121,7 @@ func Decode(ctx context.Context, preset string, batch, threads int) ([]Figure, e
 		}
 		steps := 0
 		start, begin := cpuTime(), time.Now()
-		for cpuTime()-start < 200*time.Millisecond {
+		for cpuTime()-start < 80*time.Millisecond {
 			if _, err := d.Step(caches, ids); err != nil {
 				return nil, err
 			}

@@ -17,3 +17,6 @@ func softGradVec(dst, p, dp *float32, n int, d float32)   {}
 func expVec(dst, x *float32, n int, m float32)            {}
 func siluMulVec(dst, g, u *float32, n int)                {}
 func siluGradVec(act, dg, du, g, u, dact *float32, n int) {}
+
+func copyPanel(dst, src *float32, rows, ld int)        {}
+func transposePanel(dst, src *float32, blocks, ld int) {}

@@ -88,3 +88,13 @@ func siluMulVec(dst *float32, gate *float32, u *float32, n int)
 //
 //go:noescape
 func siluGradVec(act *float32, dg *float32, du *float32, gate *float32, u *float32, dact *float32, n int)
+
+// copyPanel copies rows of 16 numbers, ld bytes apart in src, next to each other.
+//
+//go:noescape
+func copyPanel(dst *float32, src *float32, rows int, ld int)
+
+// transposePanel writes 8 rows of 8*blocks numbers, ld bytes apart in src, as 8 of the 16 columns of a panel.
+//
+//go:noescape
+func transposePanel(dst *float32, src *float32, blocks int, ld int)

@@ -1720,3 +1720,82 @@ tail:
 done:
 	VZEROUPPER
 	RET
+
+// func copyPanel(dst *float32, src *float32, rows int, ld int)
+// Requires: AVX
+TEXT ·copyPanel(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ rows+16(FP), DX
+	MOVQ ld+24(FP), BX
+
+loop:
+	VMOVUPS (CX), Y0
+	VMOVUPS 32(CX), Y1
+	VMOVUPS Y0, (AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ    BX, CX
+	ADDQ    $0x40, AX
+	DECQ    DX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func transposePanel(dst *float32, src *float32, blocks int, ld int)
+// Requires: AVX
+TEXT ·transposePanel(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ blocks+16(FP), DX
+	MOVQ ld+24(FP), BX
+	LEAQ (BX)(BX*2), SI
+	LEAQ (CX)(BX*4), DI
+
+loop:
+	VMOVUPS    (CX), Y0
+	VMOVUPS    (CX)(BX*1), Y1
+	VMOVUPS    (CX)(BX*2), Y2
+	VMOVUPS    (CX)(SI*1), Y3
+	VMOVUPS    (DI), Y4
+	VMOVUPS    (DI)(BX*1), Y5
+	VMOVUPS    (DI)(BX*2), Y6
+	VMOVUPS    (DI)(SI*1), Y7
+	VUNPCKLPS  Y1, Y0, Y8
+	VUNPCKHPS  Y1, Y0, Y9
+	VUNPCKLPS  Y3, Y2, Y1
+	VUNPCKHPS  Y3, Y2, Y3
+	VUNPCKLPS  Y5, Y4, Y10
+	VUNPCKHPS  Y5, Y4, Y11
+	VUNPCKLPS  Y7, Y6, Y5
+	VUNPCKHPS  Y7, Y6, Y7
+	VSHUFPS    $0x44, Y1, Y8, Y0
+	VSHUFPS    $0xee, Y1, Y8, Y1
+	VSHUFPS    $0x44, Y3, Y9, Y2
+	VSHUFPS    $0xee, Y3, Y9, Y3
+	VSHUFPS    $0x44, Y5, Y10, Y4
+	VSHUFPS    $0xee, Y5, Y10, Y5
+	VSHUFPS    $0x44, Y7, Y11, Y6
+	VSHUFPS    $0xee, Y7, Y11, Y7
+	VPERM2F128 $0x20, Y4, Y0, Y8
+	VMOVUPS    Y8, (AX)
+	VPERM2F128 $0x20, Y5, Y1, Y8
+	VMOVUPS    Y8, 64(AX)
+	VPERM2F128 $0x20, Y6, Y2, Y8
+	VMOVUPS    Y8, 128(AX)
+	VPERM2F128 $0x20, Y7, Y3, Y8
+	VMOVUPS    Y8, 192(AX)
+	VPERM2F128 $0x31, Y4, Y0, Y8
+	VMOVUPS    Y8, 256(AX)
+	VPERM2F128 $0x31, Y5, Y1, Y8
+	VMOVUPS    Y8, 320(AX)
+	VPERM2F128 $0x31, Y6, Y2, Y8
+	VMOVUPS    Y8, 384(AX)
+	VPERM2F128 $0x31, Y7, Y3, Y8
+	VMOVUPS    Y8, 448(AX)
+	ADDQ       $0x20, CX
+	ADDQ       $0x20, DI
+	ADDQ       $+512, AX
+	DECQ       DX
+	JNZ        loop
+	VZEROUPPER
+	RET

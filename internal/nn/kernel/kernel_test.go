@@ -62,11 +62,11 @@ func checkMul(t *testing.T, kn Kernel, rng *rand.Rand, m, n, k int, transA, tran
 	var bat func(p, j int) float32
 	if transB {
 		w := random(rng, n*(k+pad))
-		PackT(b, w, n, k, k+pad)
+		kn.PackT(b, w, n, k, k+pad)
 		bat = func(p, j int) float32 { return w[j*(k+pad)+p] }
 	} else {
 		w := random(rng, k*(n+pad))
-		PackN(b, w, k, n, n+pad)
+		kn.PackN(b, w, k, n, n+pad)
 		bat = func(p, j int) float32 { return w[p*(n+pad)+j] }
 	}
 	ldc := n + pad
@@ -104,8 +104,8 @@ func TestRowsDoNotDependOnTheirNumber(t *testing.T) {
 	const m, n, k = 25, 40, 600
 	a, w := random(rng, m*k), random(rng, n*k)
 	b := make([]float32, PackedLen(k, n))
-	PackT(b, w, n, k, k)
 	for _, kn := range paths(t) {
+		kn.PackT(b, w, n, k, k)
 		all := make([]float32, m*n)
 		kn.Mul(m, n, k, a, k, 1, b, k, 0, all, n, false)
 		for rows := 1; rows < 14; rows++ {
@@ -137,7 +137,7 @@ func TestNaNPropagates(t *testing.T) {
 			t.Errorf("%s: dot lost NaN", kn.Name())
 		}
 		b := make([]float32, PackedLen(9, 1))
-		PackN(b, one, 9, 1, 1)
+		kn.PackN(b, one, 9, 1, 1)
 		c := make([]float32, 1)
 		kn.Mul(1, 1, 9, x, 9, 1, b, 9, 0, c, 1, false)
 		if c[0] == c[0] {

@@ -13,12 +13,13 @@ import (
 )
 
 func main() {
-	Package("agentrl/internal/nn/kernel")
 	ConstraintExpr("amd64,!purego")
 	for mr := 1; mr <= 6; mr++ {
 		tile(mr)
 	}
 	vectors()
+	copyPanel()
+	transposePanel()
 	Generate()
 }
 
@@ -451,6 +452,89 @@ func reduceDot() {
 	VADDPS(acc[3], acc[2], acc[2])
 	VADDPS(acc[2], acc[0], acc[0])
 	fold(acc[0], addHalves)
+	VZEROUPPER()
+	RET()
+}
+
+// copyPanel gathers rows of 16 numbers that lie ld apart.
+func copyPanel() {
+	TEXT("copyPanel", NOSPLIT, "func(dst, src *float32, rows, ld int)")
+	Doc("copyPanel copies rows of 16 numbers, ld bytes apart in src, next to each other.")
+	Pragma("noescape")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	rows := Load(Param("rows"), GP64())
+	ld := Load(Param("ld"), GP64())
+	a, b := YMM(), YMM()
+	Label("loop")
+	VMOVUPS(Mem{Base: src}, a)
+	VMOVUPS(Mem{Base: src, Disp: 32}, b)
+	VMOVUPS(a, Mem{Base: dst})
+	VMOVUPS(b, Mem{Base: dst, Disp: 32})
+	ADDQ(ld, src)
+	ADDQ(Imm(64), dst)
+	DECQ(rows)
+	JNZ(LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// transposePanel turns eight rows of src into eight columns of a panel, eight numbers of each row at a time.
+func transposePanel() {
+	TEXT("transposePanel", NOSPLIT, "func(dst, src *float32, blocks, ld int)")
+	Doc("transposePanel writes 8 rows of 8*blocks numbers, ld bytes apart in src, as 8 of the 16 columns of a panel.")
+	Pragma("noescape")
+	dst := Load(Param("dst"), GP64())
+	src := Load(Param("src"), GP64())
+	blocks := Load(Param("blocks"), GP64())
+	ld := Load(Param("ld"), GP64())
+	ld3, src4 := GP64(), GP64()
+	LEAQ(Mem{Base: ld, Index: ld, Scale: 2}, ld3)
+	LEAQ(Mem{Base: src, Index: ld, Scale: 4}, src4)
+	Label("loop")
+	var r, t [8]VecVirtual
+	for i := range r {
+		base := src
+		if i >= 4 {
+			base = src4
+		}
+		m := Mem{Base: base}
+		switch i % 4 {
+		case 1:
+			m.Index, m.Scale = ld, 1
+		case 2:
+			m.Index, m.Scale = ld, 2
+		case 3:
+			m.Index, m.Scale = ld3, 1
+		}
+		r[i] = YMM()
+		VMOVUPS(m, r[i])
+	}
+	for i := 0; i < 8; i += 2 {
+		t[i], t[i+1] = YMM(), YMM()
+		VUNPCKLPS(r[i+1], r[i], t[i])
+		VUNPCKHPS(r[i+1], r[i], t[i+1])
+	}
+	for i := 0; i < 8; i += 4 {
+		for h := range 2 { // rows i to i+3, columns 2h and 2h+1 of each half
+			VSHUFPS(Imm(0x44), t[i+2+h], t[i+h], r[i+2*h])
+			VSHUFPS(Imm(0xee), t[i+2+h], t[i+h], r[i+2*h+1])
+		}
+	}
+	out := YMM()
+	for i := range 4 {
+		VPERM2F128(Imm(0x20), r[i+4], r[i], out)
+		VMOVUPS(out, Mem{Base: dst, Disp: 64 * i})
+	}
+	for i := range 4 {
+		VPERM2F128(Imm(0x31), r[i+4], r[i], out)
+		VMOVUPS(out, Mem{Base: dst, Disp: 64 * (i + 4)})
+	}
+	ADDQ(Imm(32), src)
+	ADDQ(Imm(32), src4)
+	ADDQ(I32(512), dst)
+	DECQ(blocks)
+	JNZ(LabelRef("loop"))
 	VZEROUPPER()
 	RET()
 }
