@@ -100,6 +100,8 @@ func Span(d time.Duration) string {
 	switch {
 	case d < 0:
 		return NotApplicable
+	case d > 0 && d < time.Millisecond:
+		return strconv.FormatInt(d.Microseconds(), 10) + " µs"
 	case d < time.Second:
 		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
 	case d < time.Minute:

@@ -64,10 +64,8 @@ func markOf(r rune) (text, name string) {
 	switch {
 	case r == '\n' || r == '\t':
 		return "", ""
-	case r < 0x20:
-		return string(0x2400 + r), fmt.Sprintf("control character U+%04X", r)
-	case r == 0x7f:
-		return "\u2421", "delete U+007F"
+	case r < 0x20 || r == 0x7f:
+		return fmt.Sprintf("\\x%02X", r), "control character"
 	case r >= 0x80 && r < 0xa0:
 		return fmt.Sprintf("\\u%04X", r), "control character"
 	case r == 0x61c || r == 0x200e || r == 0x200f || (r >= 0x202a && r <= 0x202e) || (r >= 0x2066 && r <= 0x2069):

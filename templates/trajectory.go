@@ -14,7 +14,7 @@ func trajectoryTitle(t trajectory.Trajectory) string {
 	if t.Task == "" {
 		return "Trajectory " + t.ID
 	}
-	return fmt.Sprintf("%s#%d · %d", TaskCode(t.Task), t.Sample, t.Member)
+	return fmt.Sprintf("%s#%d, member %d", TaskCode(t.Task), t.Sample, t.Member)
 }
 
 func passWord(t trajectory.Trajectory) string {
@@ -28,7 +28,7 @@ func trajectoryFacts(t trajectory.Trajectory) []string {
 	if t.Task == "" {
 		return nil
 	}
-	out := []string{t.Task, "sample " + Count(t.Sample), "group " + Count(t.Group), "member " + strconv.Itoa(t.Member)}
+	out := []string{t.Task, "group " + Count(t.Group)}
 	if t.Phase == "eval" {
 		out = append(out, "evaluation at step "+Count(t.Step))
 	} else {

@@ -221,7 +221,7 @@ func (s *Server) logPage(r *request) error {
 	if err != nil {
 		return err
 	}
-	const limit = 500
+	const limit = 200
 	l := templates.LogView{RunView: v}
 	if l.Events, err = s.store.Events(r.Context(), v.Run.ID, after, limit); err != nil {
 		return err

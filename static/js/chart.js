@@ -154,7 +154,8 @@ class Chart {
     const winner = (list) => list.find((se) => !se.faint);
     const cols = [x], series = [{}], bands = [], rows = [];
     const add = (c, opt) => { cols.push(c); series.push(opt); return cols.length - 1; };
-    const none = { stroke: "transparent", width: 0, points: { show: false } };
+    const paper = colour("--n0");
+    const none = { stroke: "transparent", width: 0, points: { show: false }, spanGaps: true };
     let below = null;
     this.series.forEach((g, n) => {
       const ink = colour(LINES[g.line.style % LINES.length]);
@@ -195,7 +196,7 @@ class Chart {
     });
     if (this.spec.stack) {
       for (const row of [...rows].reverse()) {
-        add(row.drawn, { stroke: row.ink, width: 1, fill: alpha(row.ink, 0.35), dash: DASH[row.style % DASH.length], points: { show: x.length < 3, size: 4 } });
+        add(row.drawn, { stroke: row.ink, width: 1, fill: `color-mix(in srgb, ${row.ink} 38%, ${paper})`, dash: DASH[row.style % DASH.length], points: { show: x.length < 3, size: 4 } });
       }
     }
     return { cols, series, bands, rows, hidden };

@@ -42,7 +42,8 @@ export function figure(v) {
   if (a >= 1e9) return (v / 1e9).toFixed(1) + " G";
   if (a >= 1e6) return (v / 1e6).toFixed(1) + " M";
   if (a >= 1e4) return (v / 1e3).toFixed(1) + " k";
-  if (a >= 100 || v === 0) return Number.isInteger(v) ? String(v) : v.toFixed(1);
+  if (Number.isInteger(v)) return String(v);
+  if (a >= 100) return v.toFixed(1);
   if (a >= 1e-3) return a >= 10 ? v.toFixed(2) : v.toFixed(3);
   return v.toExponential(2);
 }

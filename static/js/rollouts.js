@@ -24,7 +24,7 @@ export class Rollouts {
   one(it) {
     let line = this.lines.get(it.id);
     if (!line) {
-      const li = h("li", { "data-id": it.id, class: "fresh" }, h("a", { href: "/trajectories/" + encodeURIComponent(it.id) }), letters(""), h("span", { class: "turn" }), h("span", { class: "state" }));
+      const li = h("li", { "data-id": it.id, class: "fresh" }, h("a", { href: "/trajectories/" + encodeURIComponent(it.id) }), letters(""), h("span", { class: "at" }), h("span", { class: "state" }));
       line = { li, shown: null };
       this.lines.set(it.id, line);
       const top = this.list.scrollTop;

@@ -78,8 +78,9 @@ function shade(t) {
   return "b0";
 }
 
-const visible = (s) => s.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) => String.fromCharCode(0x2400 + (c.charCodeAt(0) === 127 ? 0x21 : c.charCodeAt(0))))
-  .replace(/[\u0080-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u00ad]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0"));
+const hex = (c, n) => c.charCodeAt(0).toString(16).toUpperCase().padStart(n, "0");
+const visible = (s) => s.replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (c) => "\\x" + hex(c, 2))
+  .replace(/[\u0080-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\u00ad]/g, (c) => "\\u" + hex(c, 4));
 
 function drawTokens() {
   if (!tokens) return;
