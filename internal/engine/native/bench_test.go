@@ -1,13 +1,27 @@
+//go:build unix
+
 package native
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"agentrl/internal/policy"
 )
+
+// cpu returns the processor time that the process has used, which a loaded machine does not falsify.
+func cpu(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // BenchmarkEpisodes plays rounds of short turns as rollouts do: 64 episodes at a time, each of ten turns of six tokens
 // that continue a cached prefix. It reports computed rows (prompt and sampled tokens) per second.
@@ -38,7 +52,7 @@ func BenchmarkEpisodes(b *testing.B) {
 		})
 	}
 	b.ResetTimer()
-	before := e.Stats()
+	before, start := e.Stats(), cpu(b)
 	for i := range b.N {
 		seeds <- uint64(i)
 	}
@@ -48,6 +62,7 @@ func BenchmarkEpisodes(b *testing.B) {
 	s := e.Stats()
 	rows := float64(s.PromptTokens + s.SampledTokens - before.PromptTokens - before.SampledTokens)
 	b.ReportMetric(rows/b.Elapsed().Seconds(), "rows/s")
+	b.ReportMetric(rows/(cpu(b)-start).Seconds(), "rows/cpu-s")
 	b.ReportMetric(float64(s.SampledTokens-before.SampledTokens)/b.Elapsed().Seconds(), "sampled/s")
 }
 
@@ -69,6 +84,7 @@ func BenchmarkDecode(b *testing.B) {
 			}
 		})
 	}
+	start := cpu(b)
 	b.ResetTimer()
 	for i := range b.N {
 		seeds <- uint64(i)
@@ -76,6 +92,7 @@ func BenchmarkDecode(b *testing.B) {
 	close(seeds)
 	wg.Wait()
 	b.ReportMetric(float64(b.N)*length/b.Elapsed().Seconds(), "sampled/s")
+	b.ReportMetric(float64(b.N)*length/(cpu(b)-start).Seconds(), "sampled/cpu-s")
 }
 
 func BenchmarkDraw(b *testing.B) {

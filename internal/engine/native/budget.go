@@ -23,8 +23,8 @@ type BudgetPart struct {
 // newBudget computes the parts and fills in the default of opt.CacheBytes.
 func newBudget(c nn.Config, opt *Options) Budget {
 	n := int64(c.NumParams())
-	l, d := int64(c.Layers), int64(c.Dim)
-	sequence := 8 * l * int64(c.KVDim()) * int64(c.Context)
+	tokens := int64(max(opt.MicroBatchTokens, c.Context)) // a sequence longer than the micro-batch goes alone
+	sequence := 8 * int64(c.Layers) * int64(c.KVDim()) * int64(c.Context)
 	if opt.CacheBytes <= 0 {
 		opt.CacheBytes = 2 * int64(opt.MaxBatch) * sequence
 	}
@@ -33,14 +33,24 @@ func newBudget(c nn.Config, opt *Options) Budget {
 		Limit: opt.MemoryLimit,
 		Parts: []BudgetPart{
 			{"trainer (weights, gradients, two moments)", 16 * n},
-			{"reference for the KL term", 4 * n},
+			{"weights laid out for training", 8 * n},
+			{"reference for the KL term, twice", 8 * n},
 			{fmt.Sprintf("%d published versions", versions), 4 * n * versions},
 			{"their copies laid out for decoding", 4 * n * versions},
-			{fmt.Sprintf("activations of %d tokens", opt.MicroBatchTokens), int64(opt.MicroBatchTokens) * 4 * (l*15*d + 2*int64(c.Vocab))},
+			{fmt.Sprintf("activations of %d tokens", tokens), tokens * activation(c)},
+			{"logits and scratch memory", 16 << 20},
 			{fmt.Sprintf("KV cache of %d live sequences of %d tokens", opt.MaxBatch, c.Context), int64(opt.MaxBatch) * sequence},
 			{"KV cache kept between turns", opt.CacheBytes},
 		},
 	}
+}
+
+// activation is the memory of one token in training: per layer both residual streams, queries, keys and values,
+// attention output, gate and up projection and the statistics of norms and softmax; and once the gradients of the same.
+// Attention weights are recomputed. The logits of a few rows at a time come on top of it, counted apart.
+func activation(c nn.Config) int64 {
+	d, w, f, h := int64(c.Dim), int64(c.QKVDim()), int64(c.FFN), int64(c.Heads)
+	return 4 * (int64(c.Layers)*(3*d+w+2*f+2*h+2) + 8*d + w + 3*f)
 }
 
 // Total is the sum of all parts in bytes.
