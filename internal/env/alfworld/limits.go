@@ -14,6 +14,7 @@ const (
 	maxParams      = 8
 	maxSlots       = 32 // variables of one action or goal
 	maxSchemas     = 128
+	maxOperators   = 5_000 // instances of one action in one state
 	maxWalkthrough = 1_000
 	maxOutput      = 64 << 10  // bytes of one observation
 	maxWork        = 2_000_000 // facts looked at for one state

@@ -47,14 +47,17 @@ func (g *Game) expand(fs facts, prev *state, changed []bool) (*state, error) {
 			continue
 		}
 		ops := g.operators(v, i)
+		if len(ops) > maxOperators || v.exhausted() {
+			return nil, bad("the action %q has too many instances in one state", a.schema.name)
+		}
 		for j := range ops {
 			w.reset(a.params, ops[j].args[:])
 			w.segments(a.template)
 			ops[j].text = w.out.String()
 		}
 		s.ops[i] = ops
-		if v.exhausted() || w.failed {
-			return nil, bad("the action %q has too many instances in one state", a.schema.name)
+		if w.failed {
+			return nil, bad("the commands of the action %q are too long or do not end", a.schema.name)
 		}
 	}
 	v.bound = 0
@@ -85,7 +88,7 @@ func (g *Game) operators(v *solver, action int) []operator {
 			copy(op.args[:], v.values[:len(s.params)])
 			ops = append(ops, op)
 		}
-		return len(ops) > maxEntities
+		return len(ops) > maxOperators
 	})
 	byArgs := func(a, b operator) int { return slices.Compare(a.args[:], b.args[:]) }
 	if !slices.IsSortedFunc(ops, byArgs) {
