@@ -82,7 +82,7 @@ func (s *Server) exampleBody(r *request, kind string) string {
 // loadSaved fills in the versions of an existing object and who made them.
 func (s *Server) loadSaved(r *request, v *templates.SavedFormView) error {
 	all, err := s.store.ObjectVersions(r.Context(), v.Kind, v.Name)
-	if err != nil {
+	if err != nil && errs.CodeOf(err) != errs.NotFound {
 		return err
 	}
 	v.Versions, v.Fixed, v.Authors = all, len(all) > 0, map[int64]string{}

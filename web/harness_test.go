@@ -180,15 +180,15 @@ func (a answer) decode(t testing.TB, v any) {
 func (a answer) want(t testing.TB, status int, texts ...string) {
 	t.Helper()
 	if a.StatusCode != status {
-		t.Errorf("%s %s: status %d, want %d: %.600s", a.Request.Method, a.Request.URL.Path, a.StatusCode, status, a.text)
+		t.Errorf("%s %s: status %d, want %d: %.300s", a.Request.Method, a.Request.URL.Path, a.StatusCode, status, a.text)
 	}
 	for _, s := range texts {
 		if not, ok := strings.CutPrefix(s, "!"); ok {
 			if strings.Contains(a.text, not) {
-				t.Errorf("%s %s: the body must not contain %q: %.1500s", a.Request.Method, a.Request.URL.Path, not, a.text)
+				t.Errorf("%s %s: the body must not contain %q: %.300s", a.Request.Method, a.Request.URL.Path, not, a.text)
 			}
 		} else if !strings.Contains(a.text, s) {
-			t.Errorf("%s %s: the body lacks %q: %.1500s", a.Request.Method, a.Request.URL.Path, s, a.text)
+			t.Errorf("%s %s: the body lacks %q: %.300s", a.Request.Method, a.Request.URL.Path, s, a.text)
 		}
 	}
 }

@@ -64,5 +64,5 @@ func knownMethod(m string) string {
 }
 
 func (m *serverMetrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{DisableCompression: true}) // the server compresses
 }
