@@ -234,8 +234,9 @@ class Chart {
     const parts = [];
     if (hidden.log) parts.push(`${count(hidden.log)} values ≤ 0 not shown on log`);
     if (hidden.nan) parts.push(`${count(hidden.nan)} not a number`);
-    if (!this.note.parentNode) this.legendEl.after(this.note);
     setText(this.note, parts.join(" · "));
+    if (!parts.length) this.note.remove();
+    else if (!this.note.parentNode) this.el.append(this.note);
   }
 
   build(d) {
