@@ -1,18 +1,14 @@
 package web
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-
 	"agentrl/internal/errs"
 	"agentrl/internal/experiment"
+	"agentrl/internal/runfile"
 )
 
 // The kinds of saved objects.
@@ -27,101 +23,60 @@ const (
 	maxNote      = 1000
 )
 
-// parseMix reads the YAML of a task mix and checks it as a run's would be.
+// parseMix reads the YAML of a task mix as the tasks of a run file.
 func parseMix(body string, tasks []string) ([]experiment.TaskMix, error) {
-	var mix []experiment.TaskMix
-	if err := decodeYAML(body, &mix); err != nil {
-		return nil, err
-	}
-	c := experiment.Defaults()
-	c.Tasks = mix
-	return mix, firstAt(experiment.Validate(c, tasks), "tasks")
+	conf, err := parsePart("tasks:\n", "  ", "tasks", body, tasks)
+	return conf.Tasks, err
 }
 
-// parsePool reads the YAML of a policy pool and checks it as a run's would be.
+// parsePool reads the YAML of a policy pool as the pool of a run file.
 func parsePool(body string) (experiment.Pool, error) {
-	var pool experiment.Pool
-	if err := decodeYAML(body, &pool); err != nil {
-		return pool, err
-	}
-	c := experiment.Defaults()
-	c.Policy.Pool = pool
-	return pool, firstAt(experiment.Validate(c, nil), "policy.pool")
+	conf, err := parsePart("policy:\n  pool:\n", "    ", "policy.pool", body, nil)
+	return conf.Policy.Pool, err
 }
 
-// decodeYAML reads strictly: unknown keys, wrong types and a second document are refused with their line.
-func decodeYAML(body string, v any) error {
+// parsePart puts a body under its key into an otherwise complete run file, so that one parser and one set of rules
+// decide about both. Lines of problems are those of the body.
+func parsePart(head, indent, prefix, body string, tasks []string) (experiment.Config, error) {
 	switch {
 	case len(body) > maxSavedBody:
-		return errs.Field("body", "has %d bytes; at most %d are allowed", len(body), maxSavedBody)
+		return experiment.Config{}, errs.Field("body", "has %d bytes; at most %d are allowed", len(body), maxSavedBody)
 	case !utf8.ValidString(body):
-		return errs.Field("body", "is not valid UTF-8")
-	case strings.TrimSpace(body) == "":
-		return errs.Field("body", "is empty")
+		return experiment.Config{}, errs.Field("body", "is not valid UTF-8")
 	}
-	if err := yamlDepth(body); err != nil {
-		return err
+	head = "name: part\n" + head
+	var b strings.Builder
+	b.WriteString(head)
+	some := false
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n")) {
+		if t := strings.TrimSpace(line); t != "" && !strings.HasPrefix(t, "#") {
+			some = true
+		}
+		b.WriteString(indent + line)
 	}
-	d := yaml.NewDecoder(bytes.NewReader([]byte(body)), yaml.Strict())
-	if err := d.Decode(v); err != nil {
-		return errs.Field("body", "%s", clip(yamlText(err), 300))
+	if !some {
+		return experiment.Config{}, errs.Field("body", "is empty")
 	}
-	var rest any
-	if err := d.Decode(&rest); !errors.Is(err, io.EOF) {
-		return errs.Field("body", "must hold one YAML document")
-	}
-	return nil
+	b.WriteString("\n")
+	conf, problems := runfile.Parse([]byte(b.String()), tasks)
+	return conf, partProblem(problems, prefix, strings.Count(head, "\n"), len(indent))
 }
 
-// yamlDepth refuses flow nesting that would cost the parser its stack, and aliases, which can expand without bound.
-func yamlDepth(body string) error {
-	depth := 0
-	for i, c := range body {
-		switch c {
-		case '[', '{':
-			if depth++; depth > maxDepth {
-				return errs.Field("body", "is nested too deeply: at most %d levels are accepted", maxDepth)
-			}
-		case ']', '}':
-			depth--
-		case '&', '*':
-			if i == 0 || strings.ContainsRune(" \t\n[{,:-", rune(body[i-1])) {
-				return errs.Field("body", "anchors and aliases (& and *) are not accepted")
-			}
-		}
-	}
-	for line := range strings.Lines(body) {
-		indent := len(line) - len(strings.TrimLeft(line, " \t-?"))
-		if indent > 2*maxDepth {
-			return errs.Field("body", "is nested too deeply: at most %d levels are accepted", maxDepth)
-		}
-	}
-	return nil
-}
-
-// yamlText is the first line of the parser's message with its position.
-func yamlText(err error) string {
-	var ye yaml.Error
-	if errors.As(err, &ye) {
-		if t := ye.GetToken(); t != nil {
-			return fmt.Sprintf("line %d, column %d: %s", t.Position.Line, t.Position.Column, ye.GetMessage())
-		}
-		return ye.GetMessage()
-	}
-	first, _, _ := strings.Cut(err.Error(), "\n")
-	return first
-}
-
-// firstAt is the first problem below a key, told as one of the body.
-func firstAt(problems []*errs.Error, prefix string) error {
+// partProblem is the first problem of a part: one in its lines, or one below its key.
+func partProblem(problems []runfile.Problem, prefix string, skip, indent int) error {
 	for _, p := range problems {
-		if p.Field == prefix || strings.HasPrefix(p.Field, prefix+".") || strings.HasPrefix(p.Field, prefix+"[") {
-			at := strings.TrimPrefix(strings.TrimPrefix(p.Field, prefix), ".")
-			if at != "" {
-				at += ": "
-			}
-			return errs.Field("body", "%s%s", at, p.Message)
+		below := p.Path == "" || p.Path == prefix || strings.HasPrefix(p.Path, prefix+".") || strings.HasPrefix(p.Path, prefix+"[")
+		if p.Line <= skip && !below {
+			continue
 		}
+		var at string
+		if p.Line > skip {
+			at = fmt.Sprintf("line %d, column %d: ", p.Line-skip, max(1, p.Column-indent))
+		}
+		if path := strings.TrimPrefix(strings.TrimPrefix(p.Path, prefix), "."); below && path != "" {
+			at += path + ": "
+		}
+		return errs.Field("body", "%s%s", at, p.Message)
 	}
 	return nil
 }
