@@ -4,6 +4,7 @@ package alfworld
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 
@@ -90,6 +91,15 @@ func Tasks(conf experiment.ALFWorld) ([]env.Environment, error) {
 // Spec describes the task.
 func (e *environment) Spec() env.Spec {
 	return env.Spec{Task: e.task, Code: "AF", Tools: tools(), Samples: e.games.size(), TurnLimit: e.limit}
+}
+
+// Warnings says what is wrong with the data although the task can be played, for the log.
+func (e *environment) Warnings() []string {
+	f, ok := e.games.(*folder)
+	if !ok || f.missing == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: %d files of the split list do not exist; %d games of this task are left", e.task, f.missing, len(f.paths))}
 }
 
 // Start begins an episode of the sample.

@@ -19,6 +19,7 @@ type folder struct {
 	lib     *Library
 	wording string
 	paths   []string
+	missing int // files that a split list names but that do not exist
 
 	mu     sync.Mutex
 	parsed map[int64]*Game
@@ -30,19 +31,28 @@ func splitNames(split int) []string {
 }
 
 // openFolder lists the games of a split below conf.Data: by folder names where there are any, else nine in ten files,
-// chosen by the hash of their path, are for training and the rest is shared by validation and test.
+// chosen by the hash of their path, are for training and the rest is shared by validation and test. conf.Data may also
+// be a split list, whose files lie below its own folder.
 func openFolder(lib *Library, conf experiment.ALFWorld, split int) (games, error) {
-	all, err := LoadDir(conf.Data)
+	f := &folder{lib: lib, wording: conf.Wording, parsed: map[int64]*Game{}}
+	root := conf.Data
+	var all []string
+	var err error
+	if strings.HasSuffix(conf.Data, ".json") {
+		root = filepath.Dir(conf.Data)
+		all, f.missing, err = ReadSplitList(conf.Data, root)
+	} else {
+		all, err = LoadDir(conf.Data)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
 		return nil, errs.Field("env.alfworld.data", "there is no .tw-pddl or .tw-pddl.gz file below %q", conf.Data)
 	}
-	f := &folder{lib: lib, wording: conf.Wording, parsed: map[int64]*Game{}}
 	named := false
 	for _, p := range all {
-		s := splitOf(conf.Data, p)
+		s := splitOf(root, p)
 		named = named || s >= 0
 		if s == split {
 			f.paths = append(f.paths, p)
@@ -50,13 +60,13 @@ func openFolder(lib *Library, conf experiment.ALFWorld, split int) (games, error
 	}
 	if !named {
 		for _, p := range all {
-			if held := heldOut(conf.Data, p); held == (split != 0) {
+			if held := heldOut(root, p); held == (split != 0) {
 				f.paths = append(f.paths, p)
 			}
 		}
 	}
 	if len(f.paths) == 0 {
-		return nil, errs.New(errs.NotFound, "the folder %q has no games for %s", conf.Data, taskNames()[split])
+		return nil, errs.New(errs.NotFound, "%q has no games for %s", conf.Data, taskNames()[split])
 	}
 	return f, nil
 }

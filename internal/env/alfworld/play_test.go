@@ -141,3 +141,36 @@ func TestFolderSplits(t *testing.T) {
 		}
 	}
 }
+
+func TestSplitList(t *testing.T) {
+	t.Parallel()
+	dir := writeGames(t, "json_2.1.1/valid_unseen/a/game.tw-pddl", "json_2.1.1/valid_unseen/b/game.tw-pddl.gz")
+	list := filepath.Join(dir, "new_std.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"pick_two_obj":["json_2.1.1/valid_unseen/b/game.tw-pddl","json_2.1.1/valid_unseen/c/game.tw-pddl"],"look_at_obj":["json_2.1.1/valid_unseen/a/game.tw-pddl"]}`)
+	paths, missing, err := ReadSplitList(list, dir)
+	if err != nil || missing != 1 || len(paths) != 2 || !strings.HasSuffix(paths[0], "b/game.tw-pddl.gz") || !strings.HasSuffix(paths[1], "a/game.tw-pddl") {
+		t.Errorf("paths %q, %d missing, %v", paths, missing, err)
+	}
+	e, err := New(TaskTest, experiment.ALFWorld{Data: list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := e.(interface{ Warnings() []string }).Warnings()
+	if len(w) != 1 || !strings.Contains(w[0], "1 files") || !strings.Contains(w[0], "2 games") {
+		t.Errorf("warnings %q", w)
+	}
+	for text, want := range map[string]string{
+		`[]`: "object", `{"a":3}`: "lists", `{"a":["../secret"]}`: "below", `{"a":["/etc/passwd"]}`: "below", `{"a":["x.tw-pddl"]`: "object",
+	} {
+		write(text)
+		if _, _, err := ReadSplitList(list, dir); errs.CodeOf(err) != errs.Invalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}

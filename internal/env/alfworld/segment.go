@@ -117,7 +117,10 @@ func symbolEnd(s string) int {
 	for j := 1; j < len(s); j++ {
 		switch c := s[j]; {
 		case c == '#':
-			return map[bool]int{true: j, false: 0}[j > 1]
+			if j == 1 {
+				return 0
+			}
+			return j
 		case isWordByte(c) || c == '.' || c == '(' || c == ')' || c == ',' || c == ' ':
 		default:
 			return 0

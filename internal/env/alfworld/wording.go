@@ -77,17 +77,7 @@ func translateCommand(cmd, wording string) string {
 }
 
 const helpText = `You can say:
-  look                              what is around you
-  inventory                         what you carry
-  go to (receptacle)                walk to a receptacle
-  open (receptacle)                 open it
-  close (receptacle)                close it
-  take (object) from (receptacle)   pick an object up
-  move (object) to (receptacle)     put an object down
-  examine (something)               look closely at a receptacle or an object
-  use (object)                      switch an object on
-  heat (object) with (receptacle)   make an object hot
-  clean (object) with (receptacle)  make an object clean
-  cool (object) with (receptacle)   make an object cold
-  slice (object) with (object)      cut an object
+look, inventory, go to (place), open (place), close (place), examine (thing),
+take (thing) from (place), move (thing) to (place), use (thing), slice (thing) with (thing),
+heat (thing) with (place), clean (thing) with (place), cool (thing) with (place)
 `
