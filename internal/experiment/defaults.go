@@ -52,7 +52,7 @@ func Defaults() Config {
 		Budget:     Budget{Steps: 300},
 		Eval:       Eval{Every: 50, Samples: 128, Attempts: 1},
 		Checkpoint: Checkpoint{Every: 25, Keep: 3},
-		Env:        EnvConf{ALFWorld: ALFWorld{Profile: "native", Wording: "current", Match: "exact"}},
+		Env:        EnvConf{ALFWorld: ALFWorld{Profile: "native"}},
 		Worker:     WorkerConf{Queue: "default"},
 	}
 }

@@ -86,8 +86,12 @@ func (v *validator) rest(c Config) {
 	a := c.Env.ALFWorld
 	v.whole("env.alfworld.level", a.Level, 0, 4)
 	v.oneOf("env.alfworld.profile", a.Profile, "native", "benchmark")
-	v.oneOf("env.alfworld.wording", a.Wording, "current", "legacy")
-	v.oneOf("env.alfworld.match", a.Match, "exact", "bleu")
+	if a.Wording != "" { // empty: the profile's own
+		v.oneOf("env.alfworld.wording", a.Wording, "current", "legacy")
+	}
+	if a.Match != "" {
+		v.oneOf("env.alfworld.match", a.Match, "exact", "bleu")
+	}
 	if !utf8.ValidString(a.Data) {
 		v.add("env.alfworld.data", "the path is not valid UTF-8")
 	}

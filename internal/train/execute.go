@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"syscall"
@@ -225,9 +224,4 @@ func (l *loop) commit(ctx context.Context, c experiment.StepCommit) error {
 	default:
 		return &storeError{err}
 	}
-}
-
-// referenceDir is where the frozen reference of the KL penalty is kept.
-func (l *loop) referenceDir() string {
-	return filepath.Join(l.d.DataDir, "runs", fmt.Sprint(l.run.ID), "reference")
 }

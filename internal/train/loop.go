@@ -38,7 +38,7 @@ type loop struct {
 	tok     *tokenizer.Tokenizer
 	formats map[string]chat.Format
 	eng     engine.Engine
-	ref     engine.Engine // frozen reference for the KL penalty; nil without
+	ref     engine.Referencer // frozen reference for the KL penalty; nil without
 	caps    engine.Capabilities
 	pool    *policy.Pool
 	weights *rollout.Weights
@@ -366,13 +366,11 @@ func (l *loop) stop(ctx context.Context) error {
 	return errStop
 }
 
-// shut closes the engines of a failed restore.
+// shut closes the engine, also that of a failed restore.
 func (l *loop) shut() {
-	for _, e := range []engine.Engine{l.eng, l.ref} {
-		if e != nil {
-			if err := e.Close(); err != nil {
-				l.d.Log.Warn("an engine did not close", "error", err)
-			}
+	if l.eng != nil {
+		if err := l.eng.Close(); err != nil {
+			l.d.Log.Warn("the engine did not close", "error", err)
 		}
 	}
 	l.eng, l.ref, l.weights, l.tok = nil, nil, nil, nil

@@ -20,10 +20,11 @@ type state struct {
 	WarmupSteps   int64 `json:"warmup_steps"`
 	DemosPerBatch int   `json:"demonstrations_per_batch"`
 
-	Step     int64            `json:"step"` // updates done, which is also the current version
-	EvalDone int64            `json:"eval_done"`
-	Pending  int64            `json:"eval_pending"` // version of an evaluation that was under way; -1: none
-	Versions map[string]int64 `json:"versions"`
+	Step      int64            `json:"step"`      // updates done, which is also the current version
+	Reference bool             `json:"reference"` // the engine's files hold the reference of the KL penalty
+	EvalDone  int64            `json:"eval_done"`
+	Pending   int64            `json:"eval_pending"` // version of an evaluation that was under way; -1: none
+	Versions  map[string]int64 `json:"versions"`
 
 	Position      rollout.Position `json:"position"`
 	NextEvalGroup int64            `json:"next_eval_group"`

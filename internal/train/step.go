@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
-	"path/filepath"
 	"time"
 
 	"agentrl/internal/engine"
@@ -48,38 +46,20 @@ func (l *loop) prepare(ctx context.Context) error {
 	return nil
 }
 
-// reference builds the frozen policy of the KL penalty: a second engine with the weights at the start of the RL phase,
-// which are kept beside the checkpoints.
+// reference freezes the policy at the start of the RL phase for the KL penalty. A checkpoint carries it along.
 func (l *loop) reference(ctx context.Context) error {
 	if l.cfg.Algorithm.KL.Coef == 0 {
 		return nil
 	}
-	dir := l.referenceDir()
-	if _, err := os.Stat(filepath.Join(dir, latestFile)); err != nil {
-		if l.st.Step > 0 {
-			return errs.New(errs.Unavailable, "the reference weights of the KL penalty are missing below the data directory")
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			return &diskError{err}
-		}
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return &diskError{err}
-		}
-		if err := l.eng.Save(ctx, dir, nil); err != nil {
-			return &diskError{err}
-		}
-		if err := writeDurable(filepath.Join(dir, latestFile), []byte("complete\n")); err != nil {
-			return &diskError{err}
-		}
+	var ok bool
+	if l.ref, ok = l.eng.(engine.Referencer); !ok {
+		return errs.Field("algorithm.kl.coef", "the engine keeps no reference policy; only 0 is allowed")
 	}
-	var err error
-	l.ref, err = l.d.NewEngine(ctx, EngineSpec{Base: l.cfg.Policy.Base, Tokenizer: l.tok, MaxContext: l.cfg.Sampling.MaxTotalTokens,
-		Concurrency: 1, Versions: 1, Seed: policy.Hash(l.cfg.Seed, purposeWeights), Conf: l.cfg.Engine})
-	if err != nil {
-		return err
+	if l.st.Reference {
+		return nil
 	}
-	_, err = l.ref.Load(ctx, dir)
-	return err
+	l.st.Reference = true
+	return l.ref.SetReference(ctx)
 }
 
 // publishWeights makes the engine's weights the current version, and the stale copy's when that is due.
@@ -323,7 +303,7 @@ func (l *loop) optimize(ctx context.Context, b *batch) (engine.LossOutput, engin
 	loss := engine.Loss{Kind: engine.PPO, Reduction: engine.Reduction(a.LossReduction), Temperature: l.cfg.Sampling.Temperature,
 		ClipLow: a.Clip.Low, ClipHigh: a.Clip.High, ClipDual: a.Clip.Dual, KLCoef: a.KL.Coef, EntropyCoef: a.EntropyCoef}
 	if l.ref != nil {
-		refs, err := l.ref.Forward(ctx, data, l.cfg.Sampling.Temperature)
+		refs, err := l.ref.ForwardReference(ctx, data, l.cfg.Sampling.Temperature)
 		if err != nil {
 			return engine.LossOutput{}, engine.StepStats{}, err
 		}
