@@ -227,8 +227,3 @@ func readKept(dir string, c nn.Config) (map[string]engine.Version, map[engine.Ve
 	}
 	return kept, models, nil
 }
-
-func readModel(dir string, c nn.Config) (*nn.Model, error) {
-	m, _, err := nn.LoadModel(c, filepath.Join(dir, modelFile))
-	return m, err
-}

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -13,12 +14,13 @@ import (
 //
 // Exponentials are float32, everything summed is float64: the error of a log-prob stays near 1e-7.
 type drawer struct {
-	kernel  kernel.Kernel
-	scaled  []float32
-	weights []float32 // exp(logit/T - max)
-	blocks  []float64 // sums of blockLen weights each
-	mask    []bool
-	order   []int32
+	kernel   kernel.Kernel
+	scaled   []float32
+	weights  []float32 // exp(logit/T - max)
+	blocks   []float64 // sums of blockLen weights each
+	mask     []bool
+	order    []int32
+	relative []float64
 }
 
 // blockLen is how many weights are summed together, so that a draw walks over blocks first.
@@ -60,7 +62,7 @@ func (d *drawer) draw(logits []float32, s *policy.Sampling, state policy.Constra
 	case state != nil || truncates(s):
 		var mass float64
 		var err error
-		if id, mass, err = d.truncated(w, s, state, total, u); err != nil {
+		if id, mass, err = d.truncated(scaled, s, state, float64(top), u); err != nil {
 			return drawn{}, err
 		}
 		kept = mass / total
@@ -134,11 +136,80 @@ func argmax(w []float32) int32 {
 	return int32(best)
 }
 
-// truncated draws among what the constraint, top-k, top-p and min-p, applied in this order, leave over.
-func (d *drawer) truncated(w []float32, s *policy.Sampling, state policy.ConstraintState, total, u float64) (int32, float64, error) {
+// truncated draws among what the constraint, top-k, top-p and min-p, applied in this order, leave over, and returns the
+// kept mass in units of exp(top). Weights are taken relative to the best allowed token, since all that is allowed may be
+// far too unlikely to be represented otherwise.
+func (d *drawer) truncated(logits []float32, s *policy.Sampling, state policy.ConstraintState, top, u float64) (int32, float64, error) {
+	order, err := d.allowed(len(logits), state)
+	if err != nil {
+		return 0, 0, err
+	}
+	// Ties go to the smaller id, so equal logits truncate alike everywhere.
+	better := func(a, b int32) int { return cmp.Or(cmp.Compare(logits[b], logits[a]), cmp.Compare(a, b)) }
+	best := order[0]
+	if truncates(s) {
+		slices.SortFunc(order, better)
+		best = order[0]
+	} else {
+		for _, id := range order[1:] {
+			if better(id, best) < 0 {
+				best = id
+			}
+		}
+	}
+	if s.TopK > 0 && s.TopK < len(order) {
+		order = order[:s.TopK]
+	}
+	w := d.relative[:0]
+	var mass float64
+	for _, id := range order {
+		x := math.Exp(float64(logits[id]) - float64(logits[best]))
+		w = append(w, x)
+		mass += x
+	}
+	d.relative = w
+	if s.TopP > 0 && s.TopP < 1 {
+		all := mass
+		mass = 0
+		for i, x := range w {
+			if mass += x; mass >= s.TopP*all {
+				w = w[:i+1]
+				break
+			}
+		}
+	}
+	if s.MinP > 0 {
+		mass = 0
+		for i, x := range w {
+			if x < s.MinP {
+				w = w[:i]
+				break
+			}
+			mass += x
+		}
+	}
+	kept := mass * math.Exp(float64(logits[best])-top)
+	if s.Temperature > 0 {
+		target := u * mass
+		for i, x := range w {
+			if target < x {
+				return order[i], kept, nil
+			}
+			target -= x
+		}
+	}
+	return best, kept, nil
+}
+
+// allowed lists the ids that the constraint lets through, all of them without one.
+func (d *drawer) allowed(vocab int, state policy.ConstraintState) ([]int32, error) {
 	order := d.order[:0]
-	if state != nil {
-		mask := d.mask[:len(w)]
+	if state == nil {
+		for i := range vocab {
+			order = append(order, int32(i))
+		}
+	} else {
+		mask := d.mask[:vocab]
 		clear(mask)
 		state.Allow(mask)
 		for i, ok := range mask {
@@ -146,64 +217,10 @@ func (d *drawer) truncated(w []float32, s *policy.Sampling, state policy.Constra
 				order = append(order, int32(i))
 			}
 		}
-		if len(order) == 0 {
-			return 0, 0, errs.New(errs.Internal, "the decoding constraint allows no token")
-		}
-	} else {
-		for i := range w {
-			order = append(order, int32(i))
-		}
 	}
 	d.order = order
-	// Ties go to the smaller id, so equal logits truncate alike everywhere.
-	slices.SortFunc(order, func(a, b int32) int {
-		switch {
-		case w[a] > w[b]:
-			return -1
-		case w[a] < w[b]:
-			return 1
-		}
-		return int(a - b)
-	})
-	if s.TopK > 0 && s.TopK < len(order) {
-		order = order[:s.TopK]
+	if len(order) == 0 {
+		return nil, errs.New(errs.Internal, "the decoding constraint allows no token")
 	}
-	if s.TopP > 0 && s.TopP < 1 {
-		var all, mass float64
-		for _, id := range order {
-			all += float64(w[id])
-		}
-		for i, id := range order {
-			mass += float64(w[id])
-			if mass >= s.TopP*all {
-				order = order[:i+1]
-				break
-			}
-		}
-	}
-	if s.MinP > 0 {
-		least := s.MinP * float64(w[order[0]])
-		for i, id := range order {
-			if float64(w[id]) < least {
-				order = order[:i]
-				break
-			}
-		}
-	}
-	var mass float64
-	for _, id := range order {
-		mass += float64(w[id])
-	}
-	if s.Temperature <= 0 || mass == 0 {
-		// All that is allowed may have underflowed to zero; the order still says which is best.
-		return order[0], mass, nil
-	}
-	target := u * mass
-	for _, id := range order {
-		if target < float64(w[id]) {
-			return id, mass, nil
-		}
-		target -= float64(w[id])
-	}
-	return order[0], mass, nil
+	return order, nil
 }

@@ -64,7 +64,7 @@ func TestDrawByHand(t *testing.T) {
 		{"top-p", policy.Sampling{Temperature: 1, TopP: 0.65}, nil, 0.99, 3, math.Log(0.3), 0.7},
 		{"top-p off", policy.Sampling{Temperature: 1, TopP: 1}, nil, 0.05, 0, math.Log(0.1), 1},
 		{"min-p", policy.Sampling{Temperature: 1, MinP: 0.45}, nil, 0.99, 2, math.Log(0.2), 0.9},
-		{"constraint", policy.Sampling{Temperature: 1}, only{0: true, 2: true}, 0.7, 0, math.Log(0.1), 0.3},
+		{"constraint", policy.Sampling{Temperature: 1}, only{0: true, 2: true}, 0.3, 0, math.Log(0.1), 0.3},
 		{"constraint and top-p of it", policy.Sampling{Temperature: 1, TopP: 0.6}, only{0: true, 2: true}, 0.99, 2, math.Log(0.2), 0.2},
 		{"greedy under constraint", policy.Sampling{}, only{0: true, 2: true}, 0.99, 2, math.Log(0.2), 0.3},
 	}
@@ -128,8 +128,8 @@ func TestDrawRefuses(t *testing.T) {
 			t.Errorf("%s: a constraint that allows nothing was accepted", name)
 		}
 		// What is allowed may be far too unlikely to be represented.
-		got, err := d.draw([]float32{500, -500, 0}, &policy.Sampling{Temperature: 1}, only{1: true}, 0.5)
-		if err != nil || got.id != 1 || got.logprob != -1000 {
+		got, err := d.draw([]float32{500, -510, -500}, &policy.Sampling{Temperature: 1}, only{1: true, 2: true}, 0.1)
+		if err != nil || got.id != 2 || got.logprob != -1000 {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
