@@ -22,7 +22,6 @@ type Store interface {
 	CreateUser(ctx context.Context, u User) (User, error)
 	UserByID(ctx context.Context, id int64) (User, error)
 	UserByEmail(ctx context.Context, email string) (User, error)
-	ListUsers(ctx context.Context) ([]User, error)
 	UpdateUser(ctx context.Context, u User) error
 	CreateSession(ctx context.Context, s Session) error
 	SessionByHash(ctx context.Context, hash []byte) (Session, User, error)
