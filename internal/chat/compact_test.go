@@ -327,3 +327,28 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func FuzzSchema(f *testing.F) {
+	tok := newTokenizer(f)
+	for _, tool := range several {
+		f.Add([]byte(tool.Parameters), `{"zeta":"q","alpha":3}`)
+	}
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":["string","null"]}}}`), `{"a":null}`)
+	f.Fuzz(func(t *testing.T, parameters []byte, arguments string) {
+		c, err := NewCompact(tok)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound, err := c.With([]trajectory.Tool{{Name: "a", Parameters: parameters}, {Name: "b"}})
+		if err != nil {
+			if errs.CodeOf(err) != errs.Invalid {
+				t.Fatal(err)
+			}
+			return
+		}
+		msg, err := bound.Parse(bound.Assistant(assistant("", call("a", arguments))))
+		if err == nil && len(msg.ToolCalls) == 1 && !json.Valid([]byte(msg.ToolCalls[0].Arguments)) {
+			t.Fatalf("arguments are not JSON: %s", msg.ToolCalls[0].Arguments)
+		}
+	})
+}

@@ -47,6 +47,10 @@ func readConfig(dir string) (nn.Config, error) {
 	if err != nil {
 		return nn.Config{}, errs.Wrap(errs.NotFound, err, "config.json cannot be read")
 	}
+	return parseConfig(b)
+}
+
+func parseConfig(b []byte) (nn.Config, error) {
 	var f configFile
 	if err := json.Unmarshal(b, &f); err != nil {
 		return nn.Config{}, errs.Wrap(errs.Invalid, err, "config.json is not the expected JSON")
@@ -60,6 +64,7 @@ func readConfig(dir string) (nn.Config, error) {
 	refuse := func(what string) error {
 		return errs.New(errs.Invalid, "config.json asks for %s; supported are models of type llama with silu, tied embeddings, no attention bias and plain rotary positions", what)
 	}
+	var err error
 	switch scaling := string(f.RopeScaling); {
 	case f.ModelType != "llama":
 		err = refuse("model type " + f.ModelType)

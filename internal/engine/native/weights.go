@@ -74,6 +74,10 @@ func readIndex(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseIndex(b)
+}
+
+func parseIndex(b []byte) ([]string, error) {
 	var index struct {
 		Weights map[string]string `json:"weight_map"`
 	}
