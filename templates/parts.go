@@ -12,3 +12,10 @@ func orText(t string) string {
 	}
 	return t
 }
+
+func invalidWord(f Field) string {
+	if f.Error != "" {
+		return "true"
+	}
+	return "false"
+}

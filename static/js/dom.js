@@ -102,6 +102,7 @@ export function throttle(f, ms) {
 export function refresh(selector, swap = "outerHTML") {
   const el = $(selector);
   if (!el || !window.htmx) return Promise.resolve(false);
-  if (el.contains(document.activeElement) || $("dialog[open]", el) || $("details[open].menu", el)) return Promise.resolve(false);
+  const morphs = swap.endsWith("Morph"); // elements stay the same ones, and so does what is focused
+  if ((!morphs && el.contains(document.activeElement)) || $("dialog[open]", el) || $("details[open].menu", el)) return Promise.resolve(false);
   return window.htmx.ajax("GET", location.pathname + location.search, { target: selector, select: selector, swap }).then(() => true);
 }

@@ -4,8 +4,8 @@ import { subscribe } from "app/live";
 import { bind } from "app/keys";
 
 const update = throttle(() => {
-  if ($("#runs")) refresh("#runs", "outerMorph");
-  else if (!document.activeElement?.closest("form")) location.reload();
+  if ($("#runs-result")) refresh("#runs-result", "outerMorph");
+  else if (!document.activeElement?.closest("form,dialog")) location.reload();
 }, 1000);
 
 subscribe("runs", null, { delta: update, resync: update });
