@@ -25,11 +25,8 @@ func newBudget(c nn.Config, opt *Options) Budget {
 	n := int64(c.NumParams())
 	tokens := int64(max(opt.MicroBatchTokens, c.Context)) // a sequence longer than the micro-batch goes alone
 	sequence := 8 * int64(c.Layers) * int64(c.KVDim()) * int64(c.Context)
-	if opt.CacheBytes <= 0 {
-		opt.CacheBytes = 2 * int64(opt.MaxBatch) * sequence
-	}
 	versions := int64(opt.Versions)
-	return Budget{
+	b := Budget{
 		Limit: opt.MemoryLimit,
 		Parts: []BudgetPart{
 			{"trainer (weights, gradients, two moments)", 16 * n},
@@ -40,9 +37,14 @@ func newBudget(c nn.Config, opt *Options) Budget {
 			{fmt.Sprintf("activations of %d tokens", tokens), tokens * activation(c)},
 			{"logits and scratch memory", 16 << 20},
 			{fmt.Sprintf("KV cache of %d live sequences of %d tokens", opt.MaxBatch, c.Context), int64(opt.MaxBatch) * sequence},
-			{"KV cache kept between turns", opt.CacheBytes},
 		},
 	}
+	if opt.CacheBytes <= 0 {
+		// Keeping less costs time, never correctness, so the default takes what is left, up to two full batches.
+		opt.CacheBytes = max(sequence, min(2*int64(opt.MaxBatch)*sequence, b.Limit-b.Total()))
+	}
+	b.Parts = append(b.Parts, BudgetPart{"KV cache kept between turns", opt.CacheBytes})
+	return b
 }
 
 // activation is the memory of one token in training: per layer both residual streams, queries, keys and values,

@@ -20,7 +20,7 @@ type Options struct {
 	MaxContext       int                  // tokens per sequence; 0: the preset's context
 	MaxBatch         int                  // live sequences in one decoding step; 0: 64
 	Versions         int                  // published versions resident at once; 0: 3
-	CacheBytes       int64                // KV cache kept between turns; 0: room for 2*MaxBatch full sequences
+	CacheBytes       int64                // KV cache kept between turns; 0: what the limit leaves, up to 2*MaxBatch full sequences
 	QueueMax         int                  // requests queued or live before new ones are refused; 0: 4096
 	Stops            []int32              // tokens that end a generation by default; empty: the tokenizer's <|end|>
 	EngineID         string               // stored with every turn; empty: "native"
