@@ -38,7 +38,8 @@ type Client struct {
 	closed   bool
 }
 
-// Subscribe sends everything that follows cursor on topic, in order. FromNow sends no past. Where what follows the
+// Subscribe sends everything that follows cursor on topic, in order. FromNow sends no past but one ready message whose
+// seq is the cursor to come back with; 0 begins with the first message of the topic, if it still exists. Where what follows the
 // cursor is not known any more, one resync comes first: the page then asks for the present state over HTTP, whose
 // answer names the seq it may go on from; deltas after the resync keep coming. Subscribing again replaces the cursor.
 // Whether the client may see the topic is the caller's to decide.
@@ -47,7 +48,7 @@ func (c *Client) Subscribe(ctx context.Context, name string, cursor int64) error
 		return errs.Field("topic", "has %d bytes; allowed are 1 to %d", len(name), maxTopic)
 	}
 	if cursor < FromNow {
-		return errs.Field("cursor", "is %d; allowed are a seq, 0, or -1 for no past", cursor)
+		return errs.Field("cursor", "is %d; allowed are a seq, 0 for all there is, or -1 for no past", cursor)
 	}
 	c.mu.Lock()
 	n, again := len(c.topics), c.topics[name] != nil

@@ -18,6 +18,7 @@ const (
 	Resync Kind = "resync" // query again over HTTP
 	End    Kind = "end"    // nothing more will come
 	Error  Kind = "error"
+	Ready  Kind = "ready" // a subscription without a cursor begins after Seq; no data
 )
 
 // Message is one message of a topic. Seq is strictly increasing per topic.

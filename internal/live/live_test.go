@@ -141,7 +141,7 @@ func TestCursors(t *testing.T) {
 			{"at the end", last, 0, 0},
 			{"from now", FromNow, 0, 0},
 			{"of an older memory", 12, 0, 1},
-			{"zero", 0, 0, 1},
+			{"from the beginning", 0, 10, 0},
 			{"of the future", last + 1000, 0, 1},
 		} {
 			p := newPage(0)
@@ -153,12 +153,21 @@ func TestCursors(t *testing.T) {
 			c.Close()
 			p.mu.Lock()
 			old := slices.DeleteFunc(p.items, func(i int) bool { return i == 99 })
+			if tc.cursor == 0 { // those of the earlier cases too
+				old = old[:min(10, len(old))]
+			}
 			if len(old) != tc.items || p.resyncs != tc.resyncs {
 				t.Errorf("%s: %d items and %d resyncs, want %d and %d", tc.name, len(old), p.resyncs, tc.items, tc.resyncs)
 			}
 			p.mu.Unlock()
 			last++
 		}
+		all := newPage(0)
+		subscribe(t, h, all, topic+"x", 0) // a topic that does not exist yet
+		publish(t, s, topic+"x", Delta, 1)
+		flush(t, s)
+		poll(t, h)
+		all.wait(t, "first item", func(p *page) bool { return slices.Equal(p.items, []int{1}) && p.resyncs == 0 })
 	})
 }
 
@@ -279,6 +288,42 @@ func TestRingIsBoundedAndExpires(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A page that subscribed without a cursor and lost its connection before the first message misses nothing.
+func TestReadyNamesTheCursor(t *testing.T) {
+	t.Parallel()
+	rc := openRedis(t, "")
+	s, h := NewStream(rc.Redis(), quiet), NewHub(rc.Redis(), quiet)
+	defer h.Stop()
+	for _, topic := range []string{"new", "old"} {
+		if topic == "old" {
+			publish(t, s, topic, Delta, 1)
+			flush(t, s)
+		}
+		p := newPage(0)
+		c := subscribe(t, h, p, topic, FromNow)
+		p.wait(t, "ready", func(p *page) bool { return p.seq > 0 })
+		c.Close()
+		publish(t, s, topic, Delta, 2)
+		flush(t, s)
+		again := newPage(p.seq)
+		subscribe(t, h, again, topic, p.seq)
+		poll(t, h)
+		again.wait(t, "what was missed", func(p *page) bool { return slices.Equal(p.items, []int{2}) && p.resyncs == 0 })
+	}
+}
+
+func TestTrajectoriesAreKeptShortly(t *testing.T) {
+	t.Parallel()
+	rc := openRedis(t, "")
+	s := NewStream(rc.Redis(), quiet)
+	topic := TrajectoryTopic("abc")
+	publish(t, s, topic, Delta, 1)
+	flush(t, s)
+	if d := rc.Redis().PTTL(t.Context(), ringKey(topic)).Val(); d <= 0 || d > endTTL {
+		t.Errorf("expires in %v", d)
+	}
 }
 
 func TestRateOfOneTopic(t *testing.T) {

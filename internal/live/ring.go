@@ -20,8 +20,16 @@ const (
 	epochKey = "agentrl:live:epoch" // clock when this server's memory began; cursors from before are worth nothing
 	ringCap  = 10_000               // entries kept of a topic
 	ringTTL  = 10 * time.Minute     // of a topic that still goes on
-	endTTL   = time.Minute          // of a topic that has ended
+	endTTL   = time.Minute          // of a topic that has ended, and of single trajectories, of which there are many
 )
+
+// ttl is how long a topic is kept after a message of kind.
+func ttl(topic string, kind Kind) time.Duration {
+	if kind == End || strings.HasPrefix(topic, TrajectoryTopic("")) {
+		return endTTL
+	}
+	return ringTTL
+}
 
 func headKey(topic string) string { return "agentrl:live:head:" + topic }
 func ringKey(topic string) string { return "agentrl:live:ring:" + topic }
@@ -177,6 +185,8 @@ func (r ring) resume(ctx context.Context, topic string, cursor int64) (position,
 func complete(cursor, epoch, now int64, h head, list []entry) bool {
 	short := endTTL.Milliseconds()
 	switch {
+	case cursor == 0: // a page that knows nothing yet takes the topic from its beginning
+		return h.last == 0 || len(list) > 0 && list[0].seq == h.base+1
 	case cursor < epoch || epoch == 0: // from before this server's memory began
 		return false
 	case h.last == 0: // nothing there: true if nothing can have come and gone since

@@ -207,17 +207,13 @@ func (s *Stream) write(ctx context.Context, ws []write) error {
 	args := []any{s.batch}
 	for _, w := range ws {
 		keys = append(keys, headKey(w.topic), ringKey(w.topic))
-		size, ttl := 0, ringTTL
+		size := 0
 		for _, o := range w.ops {
 			size += len(o.data)
-			if o.kind == End {
-				ttl = endTTL
-			} else {
-				ttl = ringTTL
-			}
 		}
+		live := ttl(w.topic, w.ops[len(w.ops)-1].kind)
 		keep := min(ringCap, max(ringLeast, ringBytes/(size/len(w.ops)+1)))
-		args = append(args, keep, ttl.Milliseconds(), len(w.ops))
+		args = append(args, keep, live.Milliseconds(), len(w.ops))
 		for _, o := range w.ops {
 			data := string(o.data)
 			if o.kind == Delta {

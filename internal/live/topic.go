@@ -50,6 +50,7 @@ func (t *topic) join(ctx context.Context, c *Client, cursor int64) (dead bool, e
 	switch {
 	case cursor == FromNow:
 		t.subs[c] = pos.last
+		c.push(frameOf(t.name, pos.last, Ready, "")) // so that a page that loses its connection now can still go on
 	case !pos.ok:
 		t.subs[c] = pos.last
 		t.hub.resyncs.Add(1)
