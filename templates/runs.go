@@ -6,7 +6,8 @@ import (
 	"agentrl/internal/experiment"
 )
 
-func states() []experiment.State {
+// States lists the states of a run in the order of filters.
+func States() []experiment.State {
 	return []experiment.State{experiment.Running, experiment.Queued, experiment.Stopping, experiment.Stopped,
 		experiment.Finished, experiment.Failed, experiment.Cancelled}
 }
@@ -17,7 +18,7 @@ func runsFacts(v RunsView) string {
 		return ""
 	}
 	parts := []string{Count(v.All) + " in all"}
-	for _, s := range states() {
+	for _, s := range States() {
 		if n := v.Counts[s]; n > 0 {
 			parts = append(parts, Count(n)+" "+string(s))
 		}

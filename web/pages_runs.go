@@ -79,6 +79,9 @@ func (s *Server) runsPage(r *request) error {
 	}
 	f := store.RunFilter{ExperimentID: ex, Search: clip(r.Query("q"), 200), Sort: sort, Cursor: r.Query("cursor"), Limit: runsPerPage}
 	if st := r.Query("state"); st != "" {
+		if !slices.Contains(templates.States(), experiment.State(st)) {
+			return errs.Field("state", "%q is not a state; allowed are %v", clip(st, 40), templates.States())
+		}
 		f.States = []experiment.State{experiment.State(st)}
 	}
 	counts, err := s.store.CountRuns(ctx)
