@@ -201,10 +201,10 @@ func (l *loop) publish(ctx context.Context, topic string, kind live.Kind, items 
 func (l *loop) commit(ctx context.Context, c experiment.StepCommit) error {
 	l.d.Hook("commit")
 	var err error
-	for try := range 5 {
+	for try := range 4 {
 		if try > 0 {
 			select {
-			case <-time.After(l.retryWait << (2 * try)):
+			case <-time.After(l.retryWait << (2 * (try - 1))):
 			case <-ctx.Done():
 				return ctx.Err()
 			}

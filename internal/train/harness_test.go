@@ -159,7 +159,7 @@ func newRig(t *testing.T, mode string) *rig {
 	c.Tasks = []experiment.TaskMix{{Task: "toy-train", Weight: 1}}
 	c.Engine.VocabSize = 300
 	c.Algorithm.GroupSize = 4
-	c.Algorithm.LearningRate = 0.05
+	c.Algorithm.LearningRate = 0.2
 	c.Algorithm.Clip.Dual = 3
 	c.Policy.Pool.Members[1].RefreshEvery = 3
 	c.Sampling = experiment.Sampling{Temperature: 1, TopP: 1, MaxNewTokens: 6, MaxTotalTokens: 96, MaxTurns: 3}
@@ -170,11 +170,11 @@ func newRig(t *testing.T, mode string) *rig {
 	c.Pipeline.Retries = 1
 	c.Warmup.Demonstrations = 120
 	c.Warmup.BatchTokens = 300
-	c.Warmup.LearningRate = 0.2
+	c.Warmup.LearningRate = 1
 	c.Warmup.ObservationWeight = 0
 	c.Budget.Steps = 10
 	c.Eval = experiment.Eval{Tasks: []string{"toy-valid"}, Every: 4, Samples: 8, Attempts: 2}
-	c.Checkpoint = experiment.Checkpoint{Every: 3, Keep: 2}
+	c.Checkpoint = experiment.Checkpoint{Every: 4, Keep: 2}
 	return &rig{t: t, store: newMemory(), cfg: c, data: t.TempDir(), train: &toy.Env{Task: "toy-train", Samples: 50, Turns: 4}, stop: make(chan struct{})}
 }
 

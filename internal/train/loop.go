@@ -61,7 +61,7 @@ const versionsResident = 6
 
 func (l *loop) execute(ctx context.Context) error {
 	l.st = newState(l.run.ID, l.cfg.Seed)
-	l.retryWait = 50 * time.Millisecond
+	l.retryWait = 100 * time.Millisecond
 	l.ckpt = newCheckpoints(l.d.DataDir, l.run.ID, l.d.Hook)
 	l.hooks = newFeed(l)
 	if err := l.tasks(ctx); err != nil {

@@ -37,10 +37,14 @@ func (l *loop) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if l.evalDue() || l.eval != nil && (l.st.Step == 0 || l.cfg.Pipeline.Mode == "sync") {
+	evaluated := false
+	for l.evalDue() || l.eval != nil && (l.st.Step == 0 || l.cfg.Pipeline.Mode == "sync") {
 		if err := l.evaluateNow(ctx); err != nil {
 			return err
 		}
+		evaluated = true
+	}
+	if evaluated {
 		return l.save(ctx)
 	}
 	return nil
@@ -191,17 +195,14 @@ func (l *loop) update(ctx context.Context) error {
 			if err := l.startEval(ctx); err != nil {
 				return err
 			}
-			err := l.collectEval(ctx, &commit, true)
-			if errors.Is(err, errStop) {
-				// The step counts; its evaluation is repeated after the resume.
-				if err := l.commit(ctx, commit); err != nil {
-					return err
-				}
+			if err := l.collectEval(ctx, &commit, true); err != nil {
+				return l.unlessStopped(ctx, err, commit)
 			}
-			if err != nil {
-				return err
+		} else {
+			// An evaluation that takes longer than the steps between two holds training up rather than losing its turn.
+			if err := l.collectEval(ctx, &commit, true); err != nil {
+				return l.unlessStopped(ctx, err, commit)
 			}
-		} else if l.eval == nil {
 			if err := l.startEval(ctx); err != nil {
 				return err
 			}
@@ -214,6 +215,18 @@ func (l *loop) update(ctx context.Context) error {
 	l.d.Progress(l.line(experiment.PhaseRL, commit, out.Loss))
 	l.hooks.status(ctx, experiment.PhaseRL, true)
 	return l.checkpointIfDue(ctx)
+}
+
+// unlessStopped stores a finished step whose wait for an evaluation was cut short by a stop: the step counts, and the
+// evaluation is repeated after the resume.
+func (l *loop) unlessStopped(ctx context.Context, err error, c experiment.StepCommit) error {
+	if errors.Is(err, errStop) {
+		c.Progress = l.progress(experiment.PhaseRL)
+		if err := l.commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // checkpointIfDue saves every so many steps, but never while an evaluation is under way: its points belong before the

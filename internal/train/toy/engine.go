@@ -17,7 +17,10 @@ import (
 	"agentrl/internal/trajectory"
 )
 
-// Engine learns the logits of the next token after each token, with plain AdamW.
+// rows is how many kinds of preceding tokens the model tells apart.
+const rows = 16
+
+// Engine learns the logits of the next token after each kind of token, with plain Adam.
 type Engine struct {
 	vocab int
 	stop  int32
@@ -45,7 +48,7 @@ type weights struct {
 
 // New starts with equal logits. stop ends a generation.
 func New(vocab int, stop int32) *Engine {
-	n := vocab * vocab
+	n := rows * vocab
 	return &Engine{vocab: vocab, stop: stop, grad: make([]float64, n), versions: map[engine.Version][]float64{},
 		w: weights{Logits: make([]float64, n), M: make([]float64, n), V: make([]float64, n)}}
 }
@@ -71,7 +74,8 @@ func logProbs(logits []float64, temperature float64) []float64 {
 }
 
 func (e *Engine) row(w []float64, prev int32) []float64 {
-	return w[int(prev)*e.vocab : (int(prev)+1)*e.vocab]
+	r := int(prev) % rows
+	return w[r*e.vocab : (r+1)*e.vocab]
 }
 
 // Forward returns the log-probs of weighted targets.
@@ -147,7 +151,7 @@ func (e *Engine) ForwardBackward(ctx context.Context, batch []engine.Datum, loss
 	return out, ctx.Err()
 }
 
-// OptimStep is one AdamW step.
+// OptimStep is one Adam step.
 func (e *Engine) OptimStep(ctx context.Context, a engine.AdamParams) (engine.StepStats, error) {
 	e.w.Steps++
 	var norm float64
