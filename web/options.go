@@ -47,7 +47,7 @@ type Tasks interface {
 	Specs(ctx context.Context) ([]env.Spec, error)
 }
 
-// Options is everything the server is given. Store, Auth, Hub, Enqueuer and BaseURL are needed; Inspector, Tasks,
+// Options is everything the server is given. Store, Auth, Hub, Enqueuer and BaseURL are needed; Inspector, Tasks, Texts,
 // Publisher, Logger and Clock may be nil.
 type Options struct {
 	Store     Store
@@ -57,8 +57,9 @@ type Options struct {
 	Enqueuer  Enqueuer
 	Inspector Inspector
 	Tasks     Tasks
-	BaseURL   *url.URL // what browsers use; https gives __Host- cookies and HSTS
-	Addr      string   // listen address for Start
+	Texts     TokenTexts // what token ids stand for; nil shows the ids
+	BaseURL   *url.URL   // what browsers use; https gives __Host- cookies and HSTS
+	Addr      string     // listen address for Start
 	Logger    *slog.Logger
 	Clock     func() time.Time
 	Version   string
