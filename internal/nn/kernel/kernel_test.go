@@ -237,3 +237,19 @@ func TestNewChoosesAPath(t *testing.T) {
 		t.Errorf("avx2 = %v, %v", k, err)
 	}
 }
+
+func BenchmarkMul(b *testing.B) {
+	const n = 256
+	rng := rand.New(rand.NewPCG(1, 1))
+	x, y, c := random(rng, n*n), random(rng, n*n), make([]float32, n*n)
+	p := make([]float32, PackedLen(n, n))
+	for _, kn := range paths(b) {
+		kn.PackN(p, y, n, n, n)
+		b.Run(kn.Name(), func(b *testing.B) {
+			for b.Loop() {
+				kn.Mul(n, n, n, x, n, 1, p, n, 0, c, n, false)
+			}
+			b.ReportMetric(2*n*n*n*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
+		})
+	}
+}
