@@ -40,8 +40,8 @@ func (c ChartSpec) JSON() string {
 	return string(b)
 }
 
-// RunCharts are the charts of a run's overview in their order.
-func RunCharts(warmup bool) []ChartSpec {
+// RunCharts are the charts of a run's overview in their order. The warm start stands first and wide while it goes on.
+func RunCharts(warmup, warming bool) []ChartSpec {
 	end := ChartSpec{ID: "end", Title: "End states", Over: "share of the step's trajectories", Range: "rate", Stack: true}
 	for i, s := range trajectory.EndStates() {
 		end.Series = append(end.Series, ChartSeries{Metric: metric.EndStatePrefix + string(s), Label: endShort(s), Style: i, Raw: true})
@@ -62,7 +62,12 @@ func RunCharts(warmup bool) []ChartSpec {
 		{ID: "throughput", Title: "Throughput", Over: "tokens per second, over the step", Unit: "tok/s",
 			Series: []ChartSeries{{Metric: metric.SampledTokensPS, Label: "sampled", Style: 0}, {Metric: metric.TrainedTokensPS, Label: "trained", Style: 2}}},
 	}
-	if warmup {
+	switch {
+	case warming:
+		loss.Wide, all[0].Wide = true, false
+		all[0].Over = "mean over the step's trajectories"
+		all = append([]ChartSpec{loss}, all...)
+	case warmup:
 		all = append(all, loss)
 	}
 	return append(all,

@@ -121,5 +121,9 @@ func evalEmpty(c experiment.Config) string {
 }
 
 func evalNote(c experiment.Config) string {
-	return fmt.Sprintf("%d samples, %d attempts each, current policy only. The band is a 95 %% bootstrap over samples.", c.Eval.Samples, c.Eval.Attempts)
+	attempts := "1 attempt"
+	if c.Eval.Attempts != 1 {
+		attempts = strconv.Itoa(c.Eval.Attempts) + " attempts"
+	}
+	return fmt.Sprintf("%d samples, %s each, current policy only. The band is a 95 %% bootstrap over samples.", c.Eval.Samples, attempts)
 }

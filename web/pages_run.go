@@ -84,10 +84,15 @@ func (s *Server) overviewPage(r *request) error {
 		return err
 	}
 	o := templates.Overview{RunView: v, Tasks: taskList(v.Run.Config), Rollouts: list, Numbers: numbers,
-		Charts: templates.RunCharts(v.Run.Config.Warmup.Demonstrations > 0)}
+		Charts: templates.RunCharts(v.Run.Config.Warmup.Demonstrations > 0, warming(v.Run))}
 	p := s.runFrame(r, v, "metrics", "rollouts")
 	p.Charts = true
 	return r.Render(http.StatusOK, templates.RunOverview(p, o))
+}
+
+// warming reports whether the run has a warm start that no update has followed yet.
+func warming(r experiment.Run) bool {
+	return r.Config.Warmup.Demonstrations > 0 && r.Progress.Step == 0
 }
 
 // evaluationsPage joins the three series of every evaluated task into rows, newest first.
@@ -96,7 +101,7 @@ func (s *Server) evaluationsPage(r *request) error {
 	if err != nil {
 		return err
 	}
-	e := templates.EvaluationsView{RunView: v, Chart: templates.RunCharts(false)[0]}
+	e := templates.EvaluationsView{RunView: v, Chart: templates.RunCharts(false, false)[0]}
 	e.Chart.Series = e.Chart.Series[1:]
 	e.Chart.Title, e.Chart.Over, e.Chart.ID = "pass@1", "mean over unseen samples with 95 % band", "evals"
 	e.Chart.PerTask = false

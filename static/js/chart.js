@@ -251,7 +251,7 @@ class Chart {
     const opts = {
       width: this.plotEl.clientWidth, height: this.plotEl.clientHeight,
       legend: { show: false },
-      padding: [8, 6, 0, 0],
+      padding: [8, 14, 0, 0],
       cursor: { sync: this.spec.id === "warmup" ? undefined : { key: SYNC, setSeries: false }, drag: { x: true, y: false, setScale: true }, points: { size: 6 } },
       scales: { x: { time, distr: settings.logX && !time ? 3 : 1 }, y },
       axes: [
