@@ -55,7 +55,7 @@ func (s *Server) queuePage(r *request) error {
 	}
 	v.Names = s.runNames(r.Context(), ids)
 	p := r.Page("Queue", "queue", templates.Crumb{Text: "Queue"})
-	p.Topics, p.Wide = []string{live.QueueTopic}, true
+	p.Topics, p.Script, p.Wide = []string{live.QueueTopic}, "list", true
 	return r.Render(http.StatusOK, templates.QueuePage(p, v))
 }
 
@@ -113,6 +113,6 @@ func (s *Server) workersPage(r *request) error {
 		ids = append(ids, w.RunIDs...)
 	}
 	p := r.Page("Workers", "workers", templates.Crumb{Text: "Workers"})
-	p.Topics, p.Wide = []string{live.WorkersTopic}, true
+	p.Topics, p.Script, p.Wide = []string{live.WorkersTopic}, "list", true
 	return r.Render(http.StatusOK, templates.WorkersPage(p, templates.WorkersView{Now: s.clock(), Workers: all, Names: s.runNames(r.Context(), ids)}))
 }

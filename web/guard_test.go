@@ -189,7 +189,7 @@ func TestQueueAndWorkers(t *testing.T) {
 	w.do(call{method: "GET", path: "/queue?find=2", cookie: ck}).want(t, 200, "waiting", "!busy&lt;/i&gt;</a>")
 	w.do(call{method: "GET", path: "/queue?find=zzz", cookie: ck}).want(t, 200, "No job matches")
 	w.do(call{method: "GET", path: "/queue?state=idle", cookie: ck}).want(t, 400, "is not a state")
-	w.do(call{method: "GET", path: "/workers", cookie: ck}).want(t, 200, "w-1", "busy", "1 of 1 slots", "node-a")
+	w.do(call{method: "GET", path: "/workers", cookie: ck}).want(t, 200, "w-1", "busy", "1 of 1 slots", "node-a", `data-follow="workers"`, "js/list.js?v=")
 }
 
 func TestHealth(t *testing.T) {
