@@ -16,7 +16,7 @@ func report(b *testing.B, f func() ([]Figure, error)) {
 		for _, x := range figures {
 			fmt.Printf("%-60s %10.1f %s", x.Name, x.Value, x.Unit)
 			if x.Baseline != "" {
-				fmt.Printf( ", %.2f of %s", x.Ratio, x.Baseline)
+				fmt.Printf(", %.2f of %s", x.Ratio, x.Baseline)
 			}
 			fmt.Println() // b.Log would cut the list after ten lines
 		}
