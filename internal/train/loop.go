@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"agentrl/internal/chat"
 	"agentrl/internal/engine"
 	"agentrl/internal/env"
@@ -255,24 +257,33 @@ const defaultVocab = 1024
 // tokenizerDemos is how many demonstrations the tokenizer and the size of a warm-start batch are taken from.
 const tokenizerDemos = 256
 
-func (l *loop) firstDemos(ctx context.Context, n int) ([]*demonstration, error) {
+// firstDemos plays the first demonstrations, several at a time.
+func (l *loop) firstDemos(parent context.Context, n int) ([]*demonstration, error) {
 	t := l.teacher()
 	each := l.cfg.Warmup.Demonstrations
 	if each == 0 {
 		each = n
 	}
-	var out []*demonstration
+	n = min(n, each)
+	out := make([]*demonstration, n)
+	group, ctx := errgroup.WithContext(parent)
+	group.SetLimit(l.cfg.Pipeline.Concurrency)
 	for i, d := range demoDraws(l.mix, l.cfg.Seed, each, 0) {
-		demo, err := t.play(ctx, i, d)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
-			return nil, errs.Wrap(errs.Unavailable, err, "a demonstration of %s could not be played: %v", d.Task, err)
-		}
-		if out = append(out, demo); len(out) >= min(n, each) {
+		if i >= int64(n) {
 			break
 		}
+		group.Go(func() (err error) {
+			if out[i], err = l.playDemo(ctx, t, i, d); err != nil && ctx.Err() == nil {
+				err = errs.Wrap(errs.Unavailable, err, "a demonstration of %s could not be played: %v", d.Task, err)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		if parent.Err() != nil {
+			return nil, parent.Err()
+		}
+		return nil, err
 	}
 	return out, nil
 }
