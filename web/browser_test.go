@@ -267,6 +267,12 @@ func TestPagesFollowARun(t *testing.T) {
 		live.TurnItem{ID: "1-1-500-0", Turn: []byte(`{"index":0,"letter":"S","policy_id":"stale","policy_version":4,"token_start":2,"token_end":9,"message":{"role":"assistant","tool_calls":[{"id":"1","name":"act","arguments":"{\"action\":\"look\"}"}]},"replies":[{"role":"tool","content":"You see\u202e nothing."}]}`), Status: "running"})
 	do("its turns appear", waitFor(`document.querySelector("#turn-0 .call")?.textContent === "act(look)"`), waitFor(`document.querySelector("#opening .obs").textContent === "<b>go</b>"`),
 		waitFor(`document.querySelector("#turn-0 .obs").textContent === "You see\\u202E nothing."`))
+	// The worker lets go of the run: the head follows without a reload.
+	do("live again", chromedp.Navigate(s.http.URL+"/runs/1"), waitFor(`document.querySelector("#connection-text")?.textContent === "live"`))
+	check(t, s.RequestStop(t.Context(), run.ID, "cancel"))
+	s.release(t, run.ID, experiment.Cancelled)
+	publish(live.RunsTopic, live.Delta, live.Changed{ID: "1", State: "cancelled"})
+	do("the end is shown with what can be done now", waitFor(`document.querySelector("#run-status")?.textContent.includes("cancelled") && document.querySelector("form[action='/runs/1/resume']") !== null`))
 	for _, v := range c.take() {
 		t.Error(v)
 	}

@@ -36,6 +36,7 @@ type site struct {
 	user   auth.User
 	exp    experiment.Experiment
 	enq    *recordingEnqueuer
+	leases map[int64]experiment.Lease
 }
 
 type recordingEnqueuer struct{ runs []int64 }
@@ -72,7 +73,7 @@ func newSite(t testing.TB, role auth.Role) *site {
 	t.Cleanup(stream.Stop)
 	svc, err := auth.NewService(st, auth.Options{})
 	check(t, err)
-	s := &site{Store: st, stream: stream, enq: &recordingEnqueuer{}}
+	s := &site{Store: st, stream: stream, enq: &recordingEnqueuer{}, leases: map[int64]experiment.Lease{}}
 	s.http = httptest.NewUnstartedServer(nil)
 	base, err := url.Parse("http://" + s.http.Listener.Addr().String())
 	check(t, err)
@@ -133,6 +134,7 @@ func (s *site) addHistory(t testing.TB, run experiment.Run, warm, steps int, end
 	check(t, s.SaveWorker(ctx, w))
 	_, lease, err := s.Acquire(ctx, run.ID, w, time.Now(), time.Hour)
 	check(t, err)
+	s.leases[run.ID] = lease
 	check(t, s.SetStart(ctx, lease, 0, 0, "avx2"))
 	rnd := rand.New(rand.NewPCG(uint64(run.ID), 7))
 	at := func(n int) time.Time { return now.Add(time.Duration(n) * 2 * time.Second) }
@@ -207,6 +209,12 @@ func (s *site) addHistory(t testing.TB, run experiment.Run, warm, steps int, end
 	if end != experiment.Running {
 		check(t, s.Release(ctx, lease, experiment.Outcome{State: end}, time.Now()))
 	}
+}
+
+// release ends the attempt that addHistory began.
+func (s *site) release(t testing.TB, run int64, end experiment.State) {
+	t.Helper()
+	check(t, s.Release(t.Context(), s.leases[run], experiment.Outcome{State: end}, time.Now()))
 }
 
 // group plays the members of one draw.

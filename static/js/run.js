@@ -22,7 +22,7 @@ function detail(it) {
 
 function status(it) {
   $("#run-status").replaceChildren(chip(TONES[it.state] || "idle", it.state, detail(it)));
-  setText($("#run-eta"), it.state === "running" && it.eta >= 0 ? `about ${span(it.eta)} left` : "");
+  setText($("#run-eta"), it.state === "running" && it.eta >= 0 ? `about ${span(it.eta)} left${it.phase === "warmup" ? " of the warm start" : ""}` : "");
   const bar = $("#run-progress");
   bar.max = Math.max(1, it.phase === "warmup" ? it.warmups : it.steps);
   bar.value = it.phase === "warmup" ? it.warmup : it.step;
@@ -50,6 +50,16 @@ const redrawHead = throttle(async () => {
 }, 500);
 
 subscribe(`run/${id}/status`, null, { state: status, delta: (items) => status(items[items.length - 1]), resync: redrawHead });
+// The end of a run is announced on the list's topic, by the worker that let go of it.
+subscribe("runs", null, {
+  delta(items) {
+    const it = items.findLast((x) => x.id === id);
+    if (!it || !it.state || it.state === state) return;
+    state = it.state;
+    redrawHead();
+  },
+  resync: redrawHead,
+});
 
 if ($("[data-chart]")) {
   charts.start();
