@@ -47,13 +47,13 @@ func TestBadCommandLines(t *testing.T) {
 		{"nothing to train", []string{"train", "--data", dir}, []string{"quickstart", "--resume"}},
 		{"resume of nothing", []string{"train", "--resume", "99", "--data", dir}, []string{"99"}},
 		{"unknown benchmark", []string{"bench", "nope"}, []string{"nope", "gemm"}},
-		{"no games", []string{"env", "replay", "alfworld", dir}, []string{"no game files"}},
+		{"no games", []string{"env", "replay", "alfworld", dir}, []string{".tw-pddl"}},
 		{"folder that is not there", []string{"env", "replay", "alfworld", filepath.Join(dir, "none")}, []string{"none"}},
 		{"unknown environment", []string{"env", "replay", "chess", dir}, []string{"chess", "alfworld"}},
 		{"address in the open", []string{"serve", "--addr", "0.0.0.0:0", "--data", dir}, []string{"0.0.0.0", "--allow-insecure-bind"}},
 		{"address that is none", []string{"serve", "--addr", "nowhere", "--data", dir}, []string{"nowhere"}},
 		{"worker alone", []string{"worker", "--data", dir}, []string{"redis-url"}},
-		{"missing games", []string{"train", "alfworld-real", "--data", dir}, []string{"data"}},
+		{"missing games", []string{"train", "alfworld-real", "--data", dir}, []string{"--alfworld-data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

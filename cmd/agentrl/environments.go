@@ -18,7 +18,7 @@ func trainableTasks() []string {
 }
 
 func (p *program) envCmd() *cobra.Command {
-	parent := &cobra.Command{Use: "env", Short: "Work with environments by hand", Args: cobra.NoArgs}
+	parent := &cobra.Command{Use: "env", Short: "Work with environments by hand", Args: cobra.NoArgs, RunE: showHelp}
 	parent.AddCommand(p.envListCmd(), p.envReplayCmd(), p.envPlayCmd(), p.envBenchCmd())
 	return parent
 }

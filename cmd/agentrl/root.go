@@ -39,6 +39,7 @@ func run(ctx context.Context, args []string, io stdio, h hooks) error {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
+		RunE:          showHelp,
 	}
 	root.SetArgs(args)
 	root.SetIn(io.in)
@@ -79,3 +80,6 @@ func (p *program) versionCmd() *cobra.Command {
 		},
 	}
 }
+
+// showHelp is what a command does that only has subcommands; having it makes cobra refuse unknown ones.
+func showHelp(c *cobra.Command, _ []string) error { return c.Help() }

@@ -63,6 +63,7 @@ func (p *program) serve(ctx context.Context, cfg config.Config, log *slog.Logger
 	server, err := web.New(web.Options{
 		Store: c.store, Auth: service, Hub: hub, Publisher: c.stream, Enqueuer: enqueuer, Inspector: queue.NewInspector(c.redis),
 		Tasks: tasks, BaseURL: base, Addr: listener.Addr().String(), Logger: log, Version: version,
+		Texts: web.CheckpointTexts{Data: cfg.Data, Store: c.store},
 	})
 	if err != nil {
 		return err

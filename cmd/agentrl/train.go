@@ -28,6 +28,9 @@ const headlessQueue = "headless"
 // headlessExperiment collects the runs of the command line.
 const headlessExperiment = "command line"
 
+// realGames is the preset that is nothing without a folder of games.
+const realGames = "alfworld-real"
+
 type trainFlags struct {
 	json   bool
 	print  bool
@@ -77,6 +80,9 @@ func presetNames() []string {
 // loadRunFile reads a preset or a file and applies the command line's overrides.
 func loadRunFile(arg, alfworldData string, seed int64, printing bool) (experiment.Config, error) {
 	text, ok := runfile.Preset(arg)
+	if ok && arg == realGames && alfworldData == "" && !printing {
+		return experiment.Config{}, errs.Field("alfworld-data", "the preset %s plays real games: give their folder with --alfworld-data DIR", arg)
+	}
 	if !ok {
 		f, err := os.Open(arg)
 		if err != nil {

@@ -24,7 +24,7 @@ var storeOptions = []string{"data", "database-url"}
 const maxPassword = 4096
 
 func (p *program) userCmd() *cobra.Command {
-	parent := &cobra.Command{Use: "user", Short: "Manage accounts", Args: cobra.NoArgs}
+	parent := &cobra.Command{Use: "user", Short: "Manage accounts", Args: cobra.NoArgs, RunE: showHelp}
 	var email, name, role string
 	var stdin bool
 	create := &cobra.Command{
@@ -78,7 +78,7 @@ func (p *program) userCmd() *cobra.Command {
 }
 
 func (p *program) tokenCmd() *cobra.Command {
-	parent := &cobra.Command{Use: "token", Short: "Manage API tokens", Args: cobra.NoArgs}
+	parent := &cobra.Command{Use: "token", Short: "Manage API tokens", Args: cobra.NoArgs, RunE: showHelp}
 	var email, name, role string
 	var ttl time.Duration
 	create := &cobra.Command{Use: "create", Short: "Create an API token and print it, alone, on standard output", Args: cobra.NoArgs}
@@ -90,6 +90,9 @@ func (p *program) tokenCmd() *cobra.Command {
 	p.configured(create, storeOptions, func(ctx context.Context, cfg config.Config, log *slog.Logger, _ []string) error {
 		return withAuth(ctx, cfg, log, func(st *store.Store, a *auth.Service) error {
 			u, err := st.UserByEmail(ctx, email)
+			if errs.CodeOf(err) == errs.NotFound {
+				return errs.Field("email", "there is no account with the address %q; `agentrl user list` shows all", email)
+			}
 			if err != nil {
 				return err
 			}

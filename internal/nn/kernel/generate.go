@@ -1,3 +1,3 @@
 package kernel
 
-//go:generate go run gen/main.go -out avx2_amd64.s -stubs avx2_amd64.go -pkg kernel
+//go:generate go run -tags kernelgen gen/main.go -out avx2_amd64.s -stubs avx2_amd64.go -pkg kernel

@@ -1,4 +1,4 @@
-//go:build ignore
+//go:build kernelgen
 
 // Command main writes the AVX2/FMA kernels: go generate ./internal/nn/kernel reproduces avx2_amd64.s byte for byte.
 package main
