@@ -11,6 +11,7 @@ import (
 	"agentrl/internal/live"
 	nnbench "agentrl/internal/nn/bench"
 	"agentrl/internal/store"
+	"agentrl/internal/train"
 )
 
 // benchmarks is every benchmark by name.
@@ -23,6 +24,7 @@ func benchmarks() map[string]benchmark {
 		"trajectories": inTemp(store.BenchTrajectories),
 		"live":         benchLive,
 		"alfworld":     benchGames,
+		"async":        benchAsync,
 	}
 }
 
@@ -100,6 +102,20 @@ func benchLive(ctx context.Context, _ string) ([]figure, error) {
 		{Name: name("clients_closed"), Value: float64(r.Closed), Unit: "clients"},
 		{Name: name("deltas_dropped"), Value: float64(r.Dropped), Unit: "messages"},
 		{Name: name("items_missing"), Value: float64(r.Missing), Unit: "items"},
+	}, nil
+}
+
+func benchAsync(ctx context.Context, _ string) ([]figure, error) {
+	r, err := train.BenchAsync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{Name: "async/trajectories", Value: r.AsyncPerSecond, Unit: "trajectories/s", Baseline: "synchronous, same episodes", Ratio: r.Ratio},
+		{Name: "async/synchronous", Value: r.SyncPerSecond, Unit: "trajectories/s"},
+		{Name: "async/staleness_mean", Value: r.StalenessMean, Unit: "updates"},
+		{Name: "async/staleness_max", Value: float64(r.StalenessMax), Unit: "updates"},
+		{Name: "async/dropped_tokens", Value: float64(r.DroppedTokens), Unit: "tokens"},
 	}, nil
 }
 
