@@ -144,7 +144,7 @@ func points(t *testing.T, dir string) map[string]float64 {
 		if volatile(s.Metric) {
 			continue
 		}
-		series, err := st.Series(t.Context(), metric.Query{Runs: []int64{1}, Metric: s.Metric, X: metric.ByStep, From: math.NaN(), To: math.NaN(), Px: 100_000})
+		series, err := st.Series(t.Context(), metric.Query{Runs: []int64{1}, Metric: s.Metric, X: metric.ByStep, From: math.NaN(), To: math.NaN(), Px: 10_000})
 		if err != nil {
 			t.Fatal(err)
 		}

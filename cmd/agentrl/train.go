@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -173,8 +174,11 @@ func headlessRun(ctx context.Context, c *core, conf experiment.Config, resume in
 		if err != nil {
 			return run, err
 		}
-		if run.State == experiment.Queued {
+		switch run.State {
+		case experiment.Queued:
 			return run, nil
+		case experiment.Running, experiment.Stopping:
+			return run, waitForLease(ctx, c, run)
 		}
 		if err := c.store.Resume(ctx, resume); err != nil {
 			return run, err
@@ -191,6 +195,37 @@ func headlessRun(ctx context.Context, c *core, conf experiment.Config, resume in
 	return c.store.CreateRun(ctx, experiment.Run{
 		ExperimentID: e.ID, Name: conf.Name, Config: conf, ConfigYAML: string(runfile.Format(conf)), Queue: headlessQueue, Seed: conf.Seed,
 	})
+}
+
+// waitForLease waits until the lease of a process that was killed has run out. A lease that is renewed meanwhile has a
+// living holder: Conflict.
+func waitForLease(ctx context.Context, c *core, run experiment.Run) error {
+	until := func() (time.Time, error) {
+		a, err := c.store.Attempts(ctx, run.ID)
+		if err != nil || len(a) == 0 {
+			return time.Time{}, err
+		}
+		return slices.MaxFunc(a, func(x, y experiment.Attempt) int { return x.Number - y.Number }).LeaseUntil, nil
+	}
+	first, err := until()
+	if err != nil {
+		return err
+	}
+	wait := time.Until(first)
+	c.log.Info("the run has no end on record: waiting for the lease of its last process to run out", slog.Int64("run", run.ID), slog.Duration("wait", wait.Round(time.Second)))
+	select {
+	case <-time.After(wait + time.Second):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	last, err := until()
+	if err != nil {
+		return err
+	}
+	if last.After(first) {
+		return errs.New(errs.Conflict, "run %d is being executed by %s", run.ID, run.WorkerID)
+	}
+	return nil
 }
 
 // progressPrinter shows a headless run: a line that renews itself for people, JSON lines for scripts.
