@@ -21,6 +21,9 @@ func queueShown(v QueueView) string {
 	if len(v.Jobs) >= v.Limit {
 		return "the newest " + n + " jobs that match"
 	}
+	if len(v.Jobs) == 1 {
+		return "1 job"
+	}
 	return n + " jobs, newest first"
 }
 
