@@ -281,8 +281,11 @@ type presetText struct {
 func (s *Server) apiPresets(r *request) error {
 	var out []presetText
 	for _, p := range runfile.Presets() {
-		text, _ := runfile.Preset(p.Name)
-		out = append(out, presetText{p, string(text)})
+		d, err := s.preset(p.Name)
+		if err != nil {
+			return err
+		}
+		out = append(out, presetText{p, d.text})
 	}
 	return answerList(r, out, "", nil)
 }

@@ -63,6 +63,8 @@ type Options struct {
 	Logger    *slog.Logger
 	Clock     func() time.Time
 	Version   string
+	// AlfworldData is the server's folder of real games, which the presets that need one name; empty: none.
+	AlfworldData string
 }
 
 // Role names read better in the route table without their package.

@@ -135,11 +135,7 @@ func (s *Server) edit(ctx context.Context, d draft, path, value string, tasks []
 	value = strings.TrimSpace(value)
 	switch {
 	case path == "preset":
-		text, ok := runfile.Preset(value)
-		if !ok {
-			return d, errs.Field("preset", "there is no preset %q", clip(value, 40))
-		}
-		return newDraft(string(text)), nil
+		return s.preset(value)
 	case path == "saved:mix" || path == "saved:pool":
 		return s.takeSaved(ctx, d, strings.TrimPrefix(path, "saved:"), value)
 	case strings.HasPrefix(path, mixPrefix):
@@ -249,11 +245,11 @@ func (s *Server) newRunPage(r *request) error {
 	if v.Preset == "" {
 		v.Preset = "quickstart"
 	}
-	text, ok := runfile.Preset(v.Preset)
-	if !ok {
-		return errs.Field("preset", "there is no preset %q", clip(v.Preset, 40))
+	d, err := s.preset(v.Preset)
+	if err != nil {
+		return err
 	}
-	return s.renderNewRun(r, http.StatusOK, v, newDraft(string(text)), nil)
+	return s.renderNewRun(r, http.StatusOK, v, d, nil)
 }
 
 // renderNewRun fills the form from the file. failed carries errors of fields beyond the file's own problems.

@@ -62,7 +62,7 @@ func (p *program) serve(ctx context.Context, cfg config.Config, log *slog.Logger
 	}
 	server, err := web.New(web.Options{
 		Store: c.store, Auth: service, Hub: hub, Publisher: c.stream, Enqueuer: enqueuer, Inspector: queue.NewInspector(c.redis),
-		Tasks: tasks, BaseURL: base, Addr: listener.Addr().String(), Logger: log, Version: version,
+		Tasks: tasks, BaseURL: base, Addr: listener.Addr().String(), Logger: log, Version: version, AlfworldData: cfg.AlfworldData,
 		Texts: web.CheckpointTexts{Data: cfg.Data, Store: c.store},
 	})
 	if err != nil {
