@@ -2,10 +2,10 @@ package web
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"agentrl/internal/errs"
+	"agentrl/internal/experiment"
 )
 
 // checkName accepts a one-line name of 1 to most characters.
@@ -17,8 +17,8 @@ func checkName(field, v string, most int) error {
 		return errs.Field(field, "must not begin or end with white space")
 	}
 	for _, c := range v {
-		if unicode.IsControl(c) {
-			return errs.Field(field, "must be one line without control characters")
+		if experiment.Unprintable(c) {
+			return errs.Field(field, "must be one line without control characters or marks that change the direction of text")
 		}
 	}
 	return checkText(field, v, most)

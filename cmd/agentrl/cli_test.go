@@ -69,3 +69,18 @@ func TestBadCommandLines(t *testing.T) {
 		})
 	}
 }
+
+// TestModelThatIsNone holds that a directory without a model fails the run with its reason, and not with a panic.
+func TestModelThatIsNone(t *testing.T) {
+	t.Parallel()
+	dir, empty := t.TempDir(), t.TempDir()
+	file := filepath.Join(dir, "run.yaml")
+	text := "name: x\ntasks: [{task: alfworld-train, weight: 1}]\npolicy: {base: " + empty + "}\nbudget: {steps: 1}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := command(t, "", "train", file, "--data", dir)
+	if err == nil || !strings.Contains(err.Error(), "holds no model") || strings.Contains(err.Error(), "internal error") {
+		t.Fatalf("the reason is %v", err)
+	}
+}

@@ -60,10 +60,14 @@ func (e *executor) newEngine(log *slog.Logger) func(context.Context, train.Engin
 		if threads == 0 {
 			threads = e.core.cfg.Threads
 		}
-		return native.New(native.Options{
+		eng, err := native.New(native.Options{
 			Base: s.Base, Tokenizer: s.Tokenizer, Seed: s.Seed, Threads: threads, MicroBatchTokens: s.Conf.MicroBatchTokens,
 			MemoryLimit: s.Conf.MemoryLimit, MaxContext: s.MaxContext, MaxBatch: s.Concurrency, Versions: s.Versions, Logger: log,
 		})
+		if err != nil {
+			return nil, err // a nil *native.Engine in the interface would not compare equal to nil
+		}
+		return eng, nil
 	}
 }
 

@@ -52,7 +52,10 @@ func (p *program) trainCmd() *cobra.Command {
 	cmd.Flags().Int64Var(&f.seed, "seed", -1, "use this seed instead of the run file's")
 	names := []string{"data", "database-url", "threads", "memory-limit", "alfworld-data"}
 	return p.configured(cmd, names, func(ctx context.Context, cfg config.Config, log *slog.Logger, args []string) error {
-		if (len(args) == 0) == (f.resume == 0) {
+		if len(args) == 1 && f.resume != 0 {
+			return errs.New(errs.Invalid, "give a preset or a run file, or --resume RUN, not both")
+		}
+		if len(args) == 0 && f.resume == 0 {
 			return errs.New(errs.Invalid, "give a preset (%s), a run file, or --resume RUN", strings.Join(presetNames(), ", "))
 		}
 		var conf experiment.Config
@@ -116,11 +119,17 @@ func problemsError(file string, problems []runfile.Problem) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s cannot be run:", file)
 	for _, q := range problems {
-		fmt.Fprintf(&b, "\n  line %d", q.Line)
-		if q.Path != "" {
-			fmt.Fprintf(&b, ", %s", q.Path)
+		var at []string
+		if q.Line > 0 {
+			at = append(at, fmt.Sprintf("line %d", q.Line))
 		}
-		fmt.Fprintf(&b, ": %s", q.Message)
+		if q.Path != "" {
+			at = append(at, q.Path)
+		}
+		if len(at) == 0 {
+			at = append(at, "the file")
+		}
+		fmt.Fprintf(&b, "\n  %s: %s", strings.Join(at, ", "), q.Message)
 	}
 	return errs.New(errs.Invalid, "%s", b.String())
 }

@@ -35,7 +35,7 @@ func (v *validator) name(path, s string) {
 	switch {
 	case strings.TrimSpace(s) == "":
 		v.add(path, "a name is missing")
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case !utf8.ValidString(s) || strings.ContainsFunc(s, Unprintable):
 		v.add(path, "a name may hold printable characters only")
 	case utf8.RuneCountInString(s) > maxName:
 		v.add(path, "a name may have at most %d characters", maxName)

@@ -144,10 +144,13 @@ func (l *loop) open(ctx context.Context) error {
 			return ctx.Err()
 		}
 		l.d.Log.Warn("a checkpoint is unusable", "checkpoint", c.name, "error", err)
-		if err := l.event(ctx, "error", "checkpoint", "the checkpoint %s is unusable (%v); the one before it is used", c.name, err); err != nil {
+		if err := l.event(ctx, "error", "checkpoint", "the checkpoint %s is unusable: %v", c.name, err); err != nil {
 			return err
 		}
 		l.shut()
+	}
+	if len(list) > 0 {
+		return errs.New(errs.Unavailable, "none of the %d checkpoints below %s can be read; put an intact copy there and resume, or fork the run to begin again", len(list), l.ckpt.rel)
 	}
 	l.st = newState(l.run.ID, l.cfg.Seed)
 	if !strings.ContainsAny(l.cfg.Policy.Base, `/\`) {
@@ -162,8 +165,7 @@ func (l *loop) open(ctx context.Context) error {
 }
 
 func (l *loop) build(ctx context.Context) error {
-	var err error
-	l.eng, err = l.d.NewEngine(ctx, EngineSpec{
+	eng, err := l.d.NewEngine(ctx, EngineSpec{
 		Base: l.cfg.Policy.Base, Tokenizer: l.tok, MaxContext: l.cfg.Sampling.MaxTotalTokens,
 		Concurrency: l.cfg.Pipeline.Concurrency + evalConcurrency, Versions: versionsResident,
 		Seed: policy.Hash(l.cfg.Seed, purposeWeights), Conf: l.cfg.Engine,
@@ -171,6 +173,7 @@ func (l *loop) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	l.eng = eng // only now: a failed constructor may hand back a typed nil
 	l.caps = l.eng.Capabilities()
 	if own, ok := l.eng.(interface{ Tokenizer() *tokenizer.Tokenizer }); ok && l.tok == nil {
 		l.tok = own.Tokenizer()

@@ -38,7 +38,7 @@ func readConfig(dir string) (nn.Config, error) {
 	path := filepath.Join(dir, "config.json")
 	st, err := os.Stat(path)
 	if err != nil {
-		return nn.Config{}, errs.Wrap(errs.NotFound, err, "the model directory has no readable config.json")
+		return nn.Config{}, errs.Wrap(errs.NotFound, err, "the directory %q holds no model: its config.json cannot be read", dir)
 	}
 	if st.Size() > maxConfig {
 		return nn.Config{}, errs.New(errs.TooLarge, "config.json has %d bytes; at most %d are read", st.Size(), maxConfig)

@@ -21,6 +21,10 @@ type File struct {
 
 // ReadFile reads a .tw-pddl or .tw-pddl.gz file.
 func ReadFile(path string) (*File, error) {
+	// Opening a pipe would wait for its writer for ever.
+	if fi, err := os.Stat(path); err == nil && !fi.Mode().IsRegular() {
+		return nil, errs.New(errs.Invalid, "the game file %q is not a regular file", path)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, errs.Wrap(errs.NotFound, err, "the game file %q cannot be opened", path)
