@@ -10,19 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"agentrl/internal/errs"
+	"agentrl/internal/metric"
 )
 
-// figure is one measured number, and its ratio to a named baseline that was measured in the same run.
-type figure struct {
-	Name     string  `json:"name"`
-	Value    float64 `json:"value"`
-	Unit     string  `json:"unit"`
-	Baseline string  `json:"baseline,omitempty"`
-	Ratio    float64 `json:"ratio,omitempty"`
-}
-
 // benchmark measures; dir is where real games are, for those that use them.
-type benchmark func(ctx context.Context, dir string) ([]figure, error)
+type benchmark func(ctx context.Context, dir string) ([]metric.Figure, error)
 
 func (p *program) benchCmd() *cobra.Command {
 	all := benchmarks()
@@ -51,7 +43,7 @@ func (p *program) benchCmd() *cobra.Command {
 	return cmd
 }
 
-func (p *program) printFigures(figures []figure) error {
+func (p *program) printFigures(figures []metric.Figure) error {
 	enc := json.NewEncoder(p.io.out)
 	for _, f := range figures {
 		if err := enc.Encode(f); err != nil {

@@ -28,25 +28,21 @@ func (p *program) executor(c *core, progress func(train.Progress)) *executor {
 
 // execute trains until the run ends, stop is closed or ctx ends.
 func (e *executor) execute(ctx context.Context, run experiment.Run, lease experiment.Lease, stop <-chan struct{}) experiment.Outcome {
-	log := e.core.log.With(slog.Int64("run", run.ID), slog.Int("attempt", lease.Attempt))
 	gateway, err := gatewayFor(run.Config)
 	if err != nil {
 		return experiment.Outcome{State: experiment.Failed, Reason: reason(err)}
 	}
 	res := train.Run(ctx, train.Deps{
-		NewEngine: e.newEngine(log),
+		NewEngine: e.newEngine(e.core.log.With(slog.Int64("run", run.ID), slog.Int("attempt", lease.Attempt))),
 		Gateway:   gateway,
 		Store:     e.core.store,
 		Live:      e.core.stream,
 		DataDir:   e.core.cfg.Data,
-		Log:       log,
+		Log:       e.core.log,
 		Stop:      stop,
 		Progress:  e.progress,
 		Hook:      e.hooks.point,
 	}, run, lease)
-	if res.Err != nil && !errors.Is(res.Err, context.Canceled) {
-		log.Error("the attempt ended with an error", slog.String("outcome", string(res.Outcome.State)), slog.Any("err", res.Err))
-	}
 	if e.result != nil {
 		e.result(res)
 	}

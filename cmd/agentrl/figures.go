@@ -9,6 +9,7 @@ import (
 
 	"agentrl/internal/env/alfworld"
 	"agentrl/internal/live"
+	"agentrl/internal/metric"
 	nnbench "agentrl/internal/nn/bench"
 	"agentrl/internal/store"
 	"agentrl/internal/train"
@@ -17,7 +18,7 @@ import (
 // benchmarks is every benchmark by name.
 func benchmarks() map[string]benchmark {
 	return map[string]benchmark{
-		"gemm":         func(ctx context.Context, _ string) ([]figure, error) { return fromNN(nnbench.GEMM(ctx)) },
+		"gemm":         func(ctx context.Context, _ string) ([]metric.Figure, error) { return nnbench.GEMM(ctx) },
 		"train":        benchTrain,
 		"decode":       benchDecode,
 		"charts":       inTemp(store.BenchCharts),
@@ -31,10 +32,10 @@ func benchmarks() map[string]benchmark {
 // sizes are the presets that are measured.
 func sizes() []string { return []string{"pico", "nano"} }
 
-func benchTrain(ctx context.Context, _ string) ([]figure, error) {
-	var all []figure
+func benchTrain(ctx context.Context, _ string) ([]metric.Figure, error) {
+	var all []metric.Figure
 	for _, s := range sizes() {
-		f, err := fromNN(nnbench.Train(ctx, s, nnbench.TrainOptions{}))
+		f, err := nnbench.Train(ctx, s, nnbench.TrainOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -43,11 +44,11 @@ func benchTrain(ctx context.Context, _ string) ([]figure, error) {
 	return all, nil
 }
 
-func benchDecode(ctx context.Context, _ string) ([]figure, error) {
-	var all []figure
+func benchDecode(ctx context.Context, _ string) ([]metric.Figure, error) {
+	var all []metric.Figure
 	for _, s := range sizes() {
 		for _, batch := range []int{1, 8, 32, 64} {
-			f, err := fromNN(nnbench.Decode(ctx, s, batch, 1))
+			f, err := nnbench.Decode(ctx, s, batch, 1)
 			if err != nil {
 				return nil, err
 			}
@@ -57,28 +58,15 @@ func benchDecode(ctx context.Context, _ string) ([]figure, error) {
 	return all, nil
 }
 
-func fromNN(in []nnbench.Figure, err error) ([]figure, error) {
-	out := make([]figure, 0, len(in))
-	for _, f := range in {
-		out = append(out, figure(f))
-	}
-	return out, err
-}
-
 // inTemp runs a benchmark of the store in a directory of its own.
-func inTemp(b func(context.Context, string) ([]store.Figure, error)) benchmark {
-	return func(ctx context.Context, _ string) ([]figure, error) {
+func inTemp(b benchmark) benchmark {
+	return func(ctx context.Context, _ string) ([]metric.Figure, error) {
 		dir, err := os.MkdirTemp("", "agentrl-bench-")
 		if err != nil {
 			return nil, err
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		in, err := b(ctx, dir)
-		out := make([]figure, 0, len(in))
-		for _, f := range in {
-			out = append(out, figure(f))
-		}
-		return out, err
+		return b(ctx, dir)
 	}
 }
 
@@ -88,14 +76,14 @@ const (
 	liveTime = 20 * time.Second
 )
 
-func benchLive(ctx context.Context, _ string) ([]figure, error) {
+func benchLive(ctx context.Context, _ string) ([]metric.Figure, error) {
 	r, err := live.BenchViewers(ctx, viewers, liveTime, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, err
 	}
 	name := func(s string) string { return fmt.Sprintf("live/%d_viewers/%s", viewers, s) }
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-	return []figure{
+	return []metric.Figure{
 		{Name: name("latency_p50"), Value: ms(r.P50), Unit: "ms"},
 		{Name: name("latency_p95"), Value: ms(r.P95), Unit: "ms"},
 		{Name: name("latency_max"), Value: ms(r.Max), Unit: "ms"},
@@ -105,12 +93,12 @@ func benchLive(ctx context.Context, _ string) ([]figure, error) {
 	}, nil
 }
 
-func benchAsync(ctx context.Context, _ string) ([]figure, error) {
+func benchAsync(ctx context.Context, _ string) ([]metric.Figure, error) {
 	r, err := train.BenchAsync(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return []figure{
+	return []metric.Figure{
 		{Name: "async/trajectories", Value: r.AsyncPerSecond, Unit: "trajectories/s", Baseline: "synchronous, same episodes", Ratio: r.Ratio},
 		{Name: "async/synchronous", Value: r.SyncPerSecond, Unit: "trajectories/s"},
 		{Name: "async/staleness_mean", Value: r.StalenessMean, Unit: "updates"},
@@ -122,7 +110,7 @@ func benchAsync(ctx context.Context, _ string) ([]figure, error) {
 // gamesTime bounds each part of the environment's benchmark.
 const gamesTime = 5 * time.Second
 
-func benchGames(ctx context.Context, dir string) ([]figure, error) {
+func benchGames(ctx context.Context, dir string) ([]metric.Figure, error) {
 	r, err := alfworld.Bench(ctx, dir, gamesTime)
 	if err != nil {
 		return nil, err
@@ -130,9 +118,9 @@ func benchGames(ctx context.Context, dir string) ([]figure, error) {
 	return gameFigures(r), nil
 }
 
-func gameFigures(r alfworld.BenchResult) []figure {
+func gameFigures(r alfworld.BenchResult) []metric.Figure {
 	us := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-	return []figure{
+	return []metric.Figure{
 		{Name: "alfworld/load_and_reset", Value: us(r.LoadReset) / 1000, Unit: "ms, median"},
 		{Name: "alfworld/step", Value: us(r.Step), Unit: "us, median"},
 		{Name: "alfworld/step_p99", Value: us(r.StepP99), Unit: "us"},

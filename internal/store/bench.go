@@ -16,16 +16,6 @@ import (
 	"agentrl/internal/metric"
 )
 
-// Figure is one measured number. Baseline names what it is compared with, measured in the same run; Ratio is how many
-// times better the figure is than the baseline, 0 without one.
-type Figure struct {
-	Name     string
-	Value    float64
-	Unit     string
-	Baseline string
-	Ratio    float64
-}
-
 // The size of the chart of dashboard.md 10, goal 2.
 const (
 	benchSeries = 10
@@ -36,7 +26,7 @@ const (
 // BenchCharts measures, in a new SQLite database below dir, what a chart of 10 series of 100,000 points costs: ingest,
 // query, zoom and the size of the answer. The baseline of the queries reads every point and puts it into the same
 // buckets. It fails if a minimum or maximum of the answer differs from the baseline's.
-func BenchCharts(ctx context.Context, dir string) ([]Figure, error) {
+func BenchCharts(ctx context.Context, dir string) ([]metric.Figure, error) {
 	s, err := Open(ctx, Options{URL: filepath.Join(dir, "bench-charts.db")})
 	if err != nil {
 		return nil, err
@@ -48,7 +38,7 @@ func BenchCharts(ctx context.Context, dir string) ([]Figure, error) {
 	return figures, err
 }
 
-func (s *Store) benchCharts(ctx context.Context) ([]Figure, error) {
+func (s *Store) benchCharts(ctx context.Context) ([]metric.Figure, error) {
 	leases, err := s.benchRuns(ctx, benchSeries)
 	if err != nil {
 		return nil, err
@@ -71,7 +61,7 @@ func (s *Store) benchCharts(ctx context.Context) ([]Figure, error) {
 	zoom := whole
 	zoom.From, zoom.To = 31_000, 36_500
 
-	out := []Figure{{Name: "charts/ingest", Value: rate, Unit: "points/s"}}
+	out := []metric.Figure{{Name: "charts/ingest", Value: rate, Unit: "points/s"}}
 	for _, c := range []struct {
 		name string
 		q    metric.Query
@@ -91,7 +81,7 @@ func (s *Store) benchCharts(ctx context.Context) ([]Figure, error) {
 				return nil, fmt.Errorf("%s, series %d: %w", c.name, i, err)
 			}
 		}
-		out = append(out, Figure{Name: c.name + "/p95", Value: fast.Seconds() * 1e3, Unit: "ms", Baseline: "read every point", Ratio: slow.Seconds() / fast.Seconds()})
+		out = append(out, metric.Figure{Name: c.name + "/p95", Value: fast.Seconds() * 1e3, Unit: "ms", Baseline: "read every point", Ratio: slow.Seconds() / fast.Seconds()})
 		b, err := json.Marshal(answer)
 		if err != nil {
 			return nil, err
@@ -101,7 +91,7 @@ func (s *Store) benchCharts(ctx context.Context) ([]Figure, error) {
 			return nil, err
 		}
 		full, short := zipped(b), zipped(compact)
-		out = append(out, Figure{Name: c.name + "/answer", Value: float64(short) / 1e3, Unit: "kB gzip", Baseline: "bucket objects", Ratio: float64(full) / float64(short)})
+		out = append(out, metric.Figure{Name: c.name + "/answer", Value: float64(short) / 1e3, Unit: "kB gzip", Baseline: "bucket objects", Ratio: float64(full) / float64(short)})
 	}
 	return out, nil
 }

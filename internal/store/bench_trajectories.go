@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"agentrl/internal/experiment"
+	"agentrl/internal/metric"
 	"agentrl/internal/trajectory"
 )
 
 // BenchTrajectories measures how many trajectories of eight turns a second a new SQLite database below dir takes, in
 // commits of 8 groups of 8; the baseline commits each by itself.
-func BenchTrajectories(ctx context.Context, dir string) ([]Figure, error) {
+func BenchTrajectories(ctx context.Context, dir string) ([]metric.Figure, error) {
 	s, err := Open(ctx, Options{URL: filepath.Join(dir, "bench-trajectories.db")})
 	if err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func BenchTrajectories(ctx context.Context, dir string) ([]Figure, error) {
 	return figures, err
 }
 
-func (s *Store) benchTrajectories(ctx context.Context) ([]Figure, error) {
+func (s *Store) benchTrajectories(ctx context.Context) ([]metric.Figure, error) {
 	leases, err := s.benchRuns(ctx, 2)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (s *Store) benchTrajectories(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []Figure{{Name: "trajectories/ingest", Value: grouped, Unit: "trajectories/s", Baseline: "one commit each", Ratio: grouped / single}}, nil
+	return []metric.Figure{{Name: "trajectories/ingest", Value: grouped, Unit: "trajectories/s", Baseline: "one commit each", Ratio: grouped / single}}, nil
 }
 
 // benchTrajectory is an episode of eight turns and about 1,000 tokens.

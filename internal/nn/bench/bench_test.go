@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"testing"
+
+	"agentrl/internal/metric"
 )
 
-func report(b *testing.B, f func() ([]Figure, error)) {
+func report(b *testing.B, f func() ([]metric.Figure, error)) {
 	b.Helper()
 	for range b.N {
 		figures, err := f()
@@ -24,13 +26,13 @@ func report(b *testing.B, f func() ([]Figure, error)) {
 }
 
 func BenchmarkGEMM(b *testing.B) {
-	report(b, func() ([]Figure, error) { return GEMM(context.Background()) })
+	report(b, func() ([]metric.Figure, error) { return GEMM(context.Background()) })
 }
 
 func BenchmarkTrain(b *testing.B) {
 	for _, p := range []string{"pico", "nano", "micro"} {
 		b.Run(p, func(b *testing.B) {
-			report(b, func() ([]Figure, error) { return Train(context.Background(), p, TrainOptions{}) })
+			report(b, func() ([]metric.Figure, error) { return Train(context.Background(), p, TrainOptions{}) })
 		})
 	}
 }
@@ -39,7 +41,7 @@ func BenchmarkDecode(b *testing.B) {
 	for _, p := range []string{"pico", "nano"} {
 		for _, n := range []int{1, 8, 32} {
 			b.Run(fmt.Sprintf("%s/%d", p, n), func(b *testing.B) {
-				report(b, func() ([]Figure, error) { return Decode(context.Background(), p, n, 0) })
+				report(b, func() ([]metric.Figure, error) { return Decode(context.Background(), p, n, 0) })
 			})
 		}
 	}

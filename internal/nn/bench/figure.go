@@ -7,16 +7,6 @@ import (
 	"time"
 )
 
-// Figure is one measured number. Baseline names what it is compared with and Ratio is value over baseline; both are
-// empty when there is nothing to compare with.
-type Figure struct {
-	Name     string  `json:"name"`
-	Value    float64 `json:"value"`
-	Unit     string  `json:"unit"`
-	Baseline string  `json:"baseline,omitempty"`
-	Ratio    float64 `json:"ratio,omitempty"`
-}
-
 // Repetitions of every measurement; the median counts.
 const repetitions = 7
 

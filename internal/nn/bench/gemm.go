@@ -6,18 +6,19 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"agentrl/internal/metric"
 	"agentrl/internal/nn/kernel"
 )
 
 // GEMM compares the matrix product with single-threaded OpenBLAS where the program was built with the tag openblas, else
 // with gonum; both run in turns. Figures ending in "packed" leave the packing of B out, as decoding does.
-func GEMM(ctx context.Context) ([]Figure, error) {
+func GEMM(ctx context.Context) ([]metric.Figure, error) {
 	kn, err := kernel.FromEnv()
 	if err != nil {
 		return nil, err
 	}
 	base, blas := baseline()
-	var out []Figure
+	var out []metric.Figure
 	for _, s := range [][3]int{{1024, 1024, 1024}, {512, 512, 512}, {256, 256, 256}, {2048, 256, 256}, {4096, 128, 128},
 		{32, 256, 256}, {32, 1024, 256}, {32, 128, 128}, {32, 896, 896}} {
 		m, n, k := s[0], s[1], s[2]
@@ -48,7 +49,7 @@ func GEMM(ctx context.Context) ([]Figure, error) {
 			what string
 			sec  float64
 		}{{"", median(whole)}, {" packed", median(packed)}} {
-			out = append(out, Figure{Name: fmt.Sprintf("gemm %s %dx%dx%d%s", kn.Name(), m, n, k, v.what),
+			out = append(out, metric.Figure{Name: fmt.Sprintf("gemm %s %dx%dx%d%s", kn.Name(), m, n, k, v.what),
 				Value: flop / v.sec / 1e9, Unit: "GFLOP/s per CPU-second", Baseline: base, Ratio: median(other) / v.sec})
 		}
 	}

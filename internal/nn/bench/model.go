@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"agentrl/internal/metric"
 	"agentrl/internal/nn"
 )
 
@@ -30,7 +31,7 @@ type TrainOptions struct {
 }
 
 // Train measures whole steps: forward, loss, backward and AdamW.
-func Train(ctx context.Context, preset string, o TrainOptions) ([]Figure, error) {
+func Train(ctx context.Context, preset string, o TrainOptions) ([]metric.Figure, error) {
 	m, err := model(preset, o.Vocab)
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func Train(ctx context.Context, preset string, o TrainOptions) ([]Figure, error)
 	head := float64(cfg.Vocab*cfg.Dim) * o.Trained
 	flop := float64(tokens) * (6*(body+head) + 6*float64(cfg.Layers*o.Length*cfg.Dim))
 	name := fmt.Sprintf("train %s %s V=%d T=%d, %.2gM parameters", preset, tr.Kernel(), cfg.Vocab, o.Length, float64(cfg.NumParams())/1e6)
-	return []Figure{
+	return []metric.Figure{
 		{Name: name, Value: flop / median(cpu) / 1e9, Unit: "GFLOP per CPU-second"},
 		{Name: name, Value: float64(tokens) / median(cpu), Unit: "tokens per CPU-second"},
 		{Name: name, Value: float64(tokens) / median(wall), Unit: "tokens per second"},
@@ -89,7 +90,7 @@ func Train(ctx context.Context, preset string, o TrainOptions) ([]Figure, error)
 }
 
 // Decode measures decoding steps of a batch whose sequences hold about 256 tokens (or half the context, if less).
-func Decode(ctx context.Context, preset string, batch, threads int) ([]Figure, error) {
+func Decode(ctx context.Context, preset string, batch, threads int) ([]metric.Figure, error) {
 	m, err := model(preset, 0)
 	if err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func Decode(ctx context.Context, preset string, batch, threads int) ([]Figure, e
 		wall = append(wall, time.Since(begin).Seconds()/float64(steps))
 	}
 	name := fmt.Sprintf("decode %s %s V=%d batch %d context %d", preset, w.Kernel(), cfg.Vocab, batch, length)
-	return []Figure{
+	return []metric.Figure{
 		{Name: name, Value: float64(batch) / median(cpu), Unit: "tokens per CPU-second"},
 		{Name: name, Value: float64(batch) / median(wall), Unit: "tokens per second"},
 		{Name: "prefill" + name[6:], Value: float64(batch*length) / prefill, Unit: "tokens per CPU-second"},
